@@ -1,0 +1,53 @@
+# Every target makes its own .venv from the locked versions; none needs root or a running service.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# One BLAS thread in each of the test workers: two workers use two cores without fighting over them.
+TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
+PYTEST := $(TEST_ENV) $(BIN)/python -m pytest -n auto --dist worksteal -q
+
+.PHONY: help demo test check format bench lock clean
+
+help:
+	@echo "make demo    a campaign from file to report, in under two minutes"
+	@echo "make test    every test and doctest"
+	@echo "make check   format, lint, layers, types, then make test"
+	@echo "make format  let ruff format and sort the sources"
+	@echo "make bench   run every benchmark and save benchmarks/results/*.json"
+	@echo "make lock    write requirements.lock anew from the newest versions"
+
+$(STAMP): requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(STAMP)
+	MPLBACKEND=Agg $(BIN)/labelwise demo --out demo-report
+
+test: $(STAMP)
+	$(PYTEST)
+
+check: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/python -m pytest -q tests/test_layers.py
+	$(BIN)/mypy
+	$(PYTEST)
+
+format: $(STAMP)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/run_all.py
+
+lock:
+	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
+	$(VENV)-lock/bin/python -m pip install --quiet ".[dev]" hatchling editables
+	$(VENV)-lock/bin/python -m pip freeze --exclude labelwise > requirements.lock
+	rm -rf $(VENV)-lock
+
+clean:
+	rm -rf $(VENV) demo-report .pytest_cache .mypy_cache .ruff_cache

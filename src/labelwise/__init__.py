@@ -1,0 +1,19 @@
+"""labelwise: Bayesian multi-label learning that asks for the fewest labels."""
+
+from labelwise.decisions import Threshold, TopLabels
+from labelwise.models import BinaryRelevance
+from labelwise.queries import Random, Uncertainty
+from labelwise.records import Answer, LabelData, Question
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Answer",
+    "BinaryRelevance",
+    "LabelData",
+    "Question",
+    "Random",
+    "Threshold",
+    "TopLabels",
+    "Uncertainty",
+]

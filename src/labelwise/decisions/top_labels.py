@@ -1,0 +1,54 @@
+"""Keep the most probable labels of each item, a fixed or an inferred number of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwise.posterior import LabelPosterior
+
+
+@dataclass(frozen=True)
+class TopLabels:
+    """Keep the `count` most probable labels of each item.
+
+    Parameters
+    ----------
+    count : int, "average" or "expected"
+        The same number for all items; the number of labels the batch is believed to have per item, rounded and at
+        least one; or each item's own believed number of labels (the sum of its probabilities), rounded, which may be
+        none.
+
+    Examples
+    --------
+    >>> from labelwise.posterior import MarginalPosterior
+    >>> beliefs = MarginalPosterior(np.array([[0.9, 0.8, 0.4], [0.2, 0.1, 0.1]]))
+    >>> TopLabels(1).decide(beliefs)
+    array([[ True, False, False],
+           [ True, False, False]])
+    >>> TopLabels("expected").decide(beliefs)
+    array([[ True,  True, False],
+           [False, False, False]])
+    """
+
+    count: int | Literal["average", "expected"] = "average"
+
+    def decide(self, posterior: LabelPosterior) -> npt.NDArray[np.bool_]:
+        p = posterior.probabilities()  # (n, q)
+        falling = np.argsort(-p, axis=1, kind="stable")
+        rank = np.empty_like(falling)
+        np.put_along_axis(rank, falling, np.broadcast_to(np.arange(p.shape[1]), p.shape), axis=1)
+        return rank < self._counts(p)[:, None]
+
+    def _counts(self, p: npt.NDArray[np.floating]) -> npt.NDArray[np.integer]:
+        expected = p.sum(1)
+        if self.count == "expected":
+            return np.rint(expected).astype(int)
+        if self.count == "average":
+            return np.full(len(p), max(1, round(float(expected.mean())) if len(p) else 1))
+        if isinstance(self.count, str) or self.count < 0:
+            raise ValueError(f'count must be a whole number, "average" or "expected", got {self.count!r}')
+        return np.full(len(p), self.count)

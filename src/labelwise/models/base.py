@@ -1,0 +1,107 @@
+"""What every model shares: checked input, scikit-learn manners, and the step from a posterior to predictions."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from labelwise.posterior import FloatArray, LabelPosterior
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+class LabelModel(ClassifierMixin, BaseEstimator):
+    """Base of all models: a scikit-learn classifier of label sets.
+
+    A model writes `fit(X, Y, observed=None)`, which starts with `self._check_training(...)`, and `posterior(X)`,
+    which starts with `self._check_items(X)`. `predict_proba` and `predict` follow from the posterior.
+    """
+
+    classes_: list[npt.NDArray[Any]]
+    n_labels_: int
+
+    def posterior(self, X: Any) -> LabelPosterior:
+        raise NotImplementedError
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """(n, q) probability that each label is present."""
+        return np.array(self.posterior(X).probabilities())
+
+    def predict(self, X: Any) -> npt.NDArray[np.int8]:
+        """(n, q) of 0 and 1: the labels more likely present than not. See `labelwise.decisions` for better sets."""
+        return (self.predict_proba(X) > 0.5).astype(np.int8)
+
+    def _check_training(self, X: Any, Y: Any, observed: Any, *, reset: bool = True) -> tuple[Any, BoolArray, BoolArray]:
+        """X as float array or csr, Y and observed as dense booleans; rows without any answer are left out."""
+        if Y is None:
+            raise ValueError(f"{type(self).__name__} requires Y to be passed, but the target Y is None")
+        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=reset)
+        Y, observed = check_labels(Y, observed)
+        if Y.shape[0] != X.shape[0]:
+            raise ValueError(f"X has {X.shape[0]} rows and Y has {Y.shape[0]}: inconsistent numbers of samples")
+        if not reset and Y.shape[1] != self.n_labels_:
+            raise ValueError(f"Y has {Y.shape[1]} labels, but the model was fitted with {self.n_labels_}; call fit")
+        if reset:
+            self.n_labels_ = Y.shape[1]
+        answered = observed.any(axis=1)
+        if not answered.any():
+            raise ValueError("no entry of Y is observed: a model needs at least one answer")
+        return (X, Y, observed) if answered.all() else (X[answered], Y[answered], observed[answered])
+
+    def _check_items(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        tags.target_tags.two_d_labels = True
+        tags.classifier_tags.multi_label = True
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X: Any, Y: Any, observed: Any = None) -> Self:
+        raise NotImplementedError
+
+
+def check_labels(Y: Any, observed: Any = None) -> tuple[BoolArray, BoolArray]:
+    """A user's Y (NaN for unknown where dense) and mask as two dense (n, q) boolean arrays; Y is False where unknown.
+
+    >>> check_labels(np.array([[1, np.nan]]))
+    (array([[ True, False]]), array([[ True, False]]))
+    """
+    values = Y.toarray() if sp.issparse(Y) else np.asarray(Y)
+    if values.ndim == 1:
+        raise ValueError(f"Y must have one column per label, got shape {values.shape}; use Y.reshape(-1, 1) for one")
+    if values.ndim != 2 or values.shape[1] == 0:
+        raise ValueError(f"Y must have shape (items, labels) with at least one label, got {values.shape}")
+    if values.dtype != bool:
+        values = _as_numbers(values)
+    known = np.ones(values.shape, dtype=bool) if values.dtype == bool else ~np.isnan(values)
+    if observed is not None:
+        mask = (observed.toarray() if sp.issparse(observed) else np.asarray(observed)).astype(bool)
+        if mask.shape != values.shape:
+            raise ValueError(f"observed has shape {mask.shape}, but Y has {values.shape}")
+        known = known & mask
+    used = values[known]
+    if used.dtype != bool and not ((used == 0) | (used == 1)).all():
+        check_classification_targets(used)  # scikit-learn's own words for continuous targets
+        wrong = used[(used != 0) & (used != 1)][0]
+        raise ValueError(f"Y must hold 0 and 1 (NaN for unknown), got {wrong!r}")
+    return np.where(known, values, False).astype(bool), known
+
+
+def _as_numbers(values: npt.NDArray[Any]) -> FloatArray:
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"Y must hold 0 and 1 (NaN for unknown), got an array of {values.dtype}") from error

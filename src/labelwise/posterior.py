@@ -1,0 +1,152 @@
+"""What a fitted model believes about a batch of items: the meeting point of models, strategies and decisions.
+
+A model ends in a `LabelPosterior`; strategies and decisions start from one and never see the model. Everything is
+lazy: a posterior holds references, computes what is asked for, and can be walked in blocks of rows, so that nothing
+of size n × n or n × q × q exists unless somebody asks for exactly that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+FloatArray = npt.NDArray[np.floating[Any]]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelCovariances:
+    """One covariance over the q labels per item, diag(`diagonal`[i]) + `factor`[i] `factor`[i]ᵀ.
+
+    Examples
+    --------
+    >>> cov = LabelCovariances(np.ones((2, 3)), np.ones((2, 3, 1)))
+    >>> cov.dense()[0]
+    array([[2., 1., 1.], [1., 2., 1.], [1., 1., 2.]])
+    >>> np.allclose(cov.log_determinants(), np.log(4))
+    True
+    """
+
+    diagonal: FloatArray  # (n, q), positive
+    factor: FloatArray  # (n, q, r), r may be 0
+
+    def variances(self) -> FloatArray:
+        return self.diagonal + np.einsum("nqr,nqr->nq", self.factor, self.factor)  # (n, q)
+
+    def dense(self) -> FloatArray:
+        full = self.factor @ self.factor.swapaxes(1, 2)  # (n, q, q)
+        full[:, np.arange(full.shape[1]), np.arange(full.shape[1])] += self.diagonal
+        return full
+
+    def log_determinants(self) -> FloatArray:
+        """log|D + U Uᵀ| per item through the r × r matrix I + Uᵀ D⁻¹ U (the matrix determinant lemma)."""
+        scaled = self.factor / np.sqrt(self.diagonal)[:, :, None]  # (n, q, r)
+        inner = scaled.swapaxes(1, 2) @ scaled + np.eye(self.factor.shape[2])  # (n, r, r)
+        return np.log(self.diagonal).sum(1) + np.linalg.slogdet(inner)[1]
+
+
+class ItemCovariance(Protocol):
+    """Covariance between the items of a batch, given what the model was fitted on, as an operator.
+
+    It is the covariance of the latent function before the observation noise, whose variance is `noise`; labels
+    share it up to a scale. `columns` gives (n, m) entries without the n × n matrix; `factor` gives F (n, D) with
+    F Fᵀ equal to the covariance where the model has such an F with D < n, and None where it has not.
+    """
+
+    @property
+    def noise(self) -> float: ...
+
+    def diagonal(self) -> FloatArray: ...
+
+    def columns(self, rows: npt.NDArray[np.intp]) -> FloatArray: ...
+
+    def factor(self) -> FloatArray | None: ...
+
+
+class LabelPosterior:
+    """Beliefs about the labels of n items. A model overrides `probabilities`, `rows`, and what else it knows better.
+
+    The defaults are those of a model that believes labels independent given the item and that has no opinion about
+    how sure it is of its own probabilities.
+    """
+
+    def __init__(self, n_items: int, n_labels: int) -> None:
+        self.n_items = n_items
+        self.n_labels = n_labels
+
+    def probabilities(self) -> FloatArray:
+        """(n, q) probability that each label is present."""
+        raise NotImplementedError
+
+    def rows(self, rows: npt.NDArray[np.intp] | slice) -> LabelPosterior:
+        """The same beliefs about some of the items only."""
+        raise NotImplementedError
+
+    def label_covariances(self) -> LabelCovariances:
+        """Per item, the covariance of its 0/1 labels as diagonal + low rank."""
+        p = self.probabilities()
+        return LabelCovariances(np.maximum(p * (1 - p), 1e-12), np.zeros((*p.shape, 0)))
+
+    def item_covariance(self) -> ItemCovariance | None:
+        """Covariance between the items, or None where the model has none."""
+        return None
+
+    def sample_probabilities(self, n_samples: int, rng: np.random.Generator) -> FloatArray:
+        """(s, n, q) probabilities under draws of what the model does not know; their mean over draws is close to p."""
+        return np.broadcast_to(self.probabilities(), (n_samples, self.n_items, self.n_labels))
+
+    def sample_labels(self, n_samples: int, rng: np.random.Generator) -> BoolArray:
+        """(s, n, q) label sets with the marginals of `probabilities` and the dependence of `label_covariances`.
+
+        A Gaussian copula: one standard normal per label, correlated as the labels are, cut where the marginal says.
+        The 0/1 labels are then a little less correlated than the normals, as dichotomised normals always are.
+        """
+        p = self.probabilities()
+        covariances = self.label_covariances()
+        scale = np.sqrt(covariances.variances())  # (n, q)
+        own = rng.standard_normal((n_samples, *p.shape)) * np.sqrt(covariances.diagonal)  # (s, n, q)
+        shared = rng.standard_normal((n_samples, self.n_items, covariances.factor.shape[2]))  # (s, n, r)
+        normal = (own + np.einsum("nqr,snr->snq", covariances.factor, shared)) / scale
+        return normal < ndtri(p)
+
+    def blocks(self, size: int = 4096) -> Iterator[tuple[slice, LabelPosterior]]:
+        """Walk the batch in slices of at most `size` items."""
+        for start in range(0, self.n_items, size):
+            part = slice(start, min(start + size, self.n_items))
+            yield part, self.rows(part)
+
+
+class MarginalPosterior(LabelPosterior):
+    """Beliefs that are given as probabilities and nothing else.
+
+    Examples
+    --------
+    >>> beliefs = MarginalPosterior(np.array([[0.9, 0.2]]))
+    >>> beliefs.sample_labels(2000, np.random.default_rng(0)).mean(0).round(1)
+    array([[0.9, 0.2]])
+    """
+
+    def __init__(self, probabilities: FloatArray) -> None:
+        super().__init__(*probabilities.shape)
+        self._probabilities = probabilities
+
+    def probabilities(self) -> FloatArray:
+        return self._probabilities
+
+    def rows(self, rows: npt.NDArray[np.intp] | slice) -> MarginalPosterior:
+        return MarginalPosterior(self._probabilities[rows])
+
+
+class IgnorantPosterior(LabelPosterior):
+    """Beliefs before any label is known: every label of every item is as likely as not. Costs no memory."""
+
+    def probabilities(self) -> FloatArray:
+        return np.broadcast_to(np.float64(0.5), (self.n_items, self.n_labels))
+
+    def rows(self, rows: npt.NDArray[np.intp] | slice) -> IgnorantPosterior:
+        return IgnorantPosterior(np.empty(self.n_items, dtype=bool)[rows].size, self.n_labels)

@@ -1,0 +1,88 @@
+"""What every strategy shares. A strategy scores; the choosing (masks, ties, batches, blocks) is done here, once.
+
+A strategy is a frozen dataclass with a `target` ("items": ask for all open labels of an item; "pairs": ask for one
+label of one item) and a method `score`. A strategy that cannot be written as a score (one that plans a batch jointly)
+overrides `choose` instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from labelwise.numerics.choosing import best, open_entries
+from labelwise.posterior import FloatArray, LabelPosterior
+
+Target = Literal["items", "pairs"]
+BLOCK = 4096  # items scored at a time; bounds the memory of a walk over the pool
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What a strategy chose, best first: rows of the pool, for pairs their labels, and the scores."""
+
+    rows: npt.NDArray[np.intp]  # (m,)
+    labels: npt.NDArray[np.intp] | None  # (m,), or None: all open labels of each row
+    scores: FloatArray  # (m,)
+
+
+class Strategy(Protocol):
+    """What a campaign needs of a strategy."""
+
+    @property
+    def target(self) -> Target: ...
+
+    def choose(self, posterior: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator) -> Choice:
+        """Up to n questions about entries that are not `closed`; fewer where fewer are open."""
+        ...
+
+
+class ScoringStrategy:
+    """A strategy that scores each (item, label) by itself, or each item; higher always means "ask first".
+
+    `score` returns (n, q). When items are asked for, the scores of an item's open labels are summed; a strategy with
+    an opinion about whole items only may return (n,) instead.
+    """
+
+    target: Target
+
+    def score(self, posterior: LabelPosterior, rng: np.random.Generator) -> FloatArray:
+        raise NotImplementedError
+
+    def choose(self, posterior: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator) -> Choice:
+        """The n open entries with the highest scores, walking the pool in blocks and keeping n candidates."""
+        check_target(self.target)
+        places = np.empty(0, dtype=np.intp)  # row, or row * q + label
+        scores, priority = np.empty(0), np.empty(0)
+        for part, beliefs in posterior.blocks(BLOCK):
+            fresh = self._masked(self.score(beliefs, rng), open_entries(closed[part])).ravel()
+            width = fresh.size // beliefs.n_items
+            fresh_places = part.start * width + np.arange(fresh.size)
+            places = np.concatenate([places, fresh_places])
+            scores = np.concatenate([scores, fresh])
+            priority = np.concatenate([priority, rng.random(fresh.size)])
+            kept = best(scores, n, priority)
+            places, scores, priority = places[kept], scores[kept], priority[kept]
+        if self.target == "items":
+            return Choice(places, None, scores)
+        return Choice(places // posterior.n_labels, places % posterior.n_labels, scores)
+
+    def _masked(self, scores: FloatArray, free: npt.NDArray[np.bool_]) -> FloatArray:
+        if self.target == "pairs":
+            if scores.shape != free.shape:
+                raise ValueError(
+                    f"{type(self).__name__} scores whole items, shape {scores.shape}; it cannot be asked for pairs"
+                )
+            return np.where(free, scores, -np.inf)  # (n, q)
+        if scores.ndim == 2:
+            scores = np.where(free, scores, 0.0).sum(1)
+        return np.where(free.any(1), scores, -np.inf)  # (n,)
+
+
+def check_target(target: str) -> None:
+    if target not in ("items", "pairs"):
+        raise ValueError(f'target must be "items" or "pairs", got {target!r}')

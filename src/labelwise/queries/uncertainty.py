@@ -1,0 +1,48 @@
+"""Ask where the model is least sure of the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.special import entr
+
+from labelwise.posterior import FloatArray, LabelPosterior
+from labelwise.queries.base import ScoringStrategy, Target
+
+
+@dataclass(frozen=True)
+class Uncertainty(ScoringStrategy):
+    """Entropy, or another spread, of the believed label marginals; summed over an item's open labels for items.
+
+    Summed entropy collects label-rich and odd items and can be much worse than random on sparse text; pairs are where
+    it pays.
+
+    Parameters
+    ----------
+    target : "items" or "pairs"
+    measure : "entropy", "margin" or "variance"
+        Entropy in nats, nearness to one half (0.5 − |p − 0.5|), or p (1 − p). They rank single pairs alike and differ
+        in how they add up over an item.
+
+    Examples
+    --------
+    >>> from labelwise.posterior import MarginalPosterior
+    >>> beliefs = MarginalPosterior(np.array([[0.9, 0.1], [0.6, 0.5]]))
+    >>> Uncertainty(measure="margin").score(beliefs, np.random.default_rng(0)).round(2)
+    array([[0.1, 0.1], [0.4, 0.5]])
+    """
+
+    target: Target = "items"
+    measure: Literal["entropy", "margin", "variance"] = "entropy"
+
+    def score(self, posterior: LabelPosterior, rng: np.random.Generator) -> FloatArray:
+        p = posterior.probabilities()  # (n, q)
+        if self.measure == "entropy":
+            return entr(p) + entr(1 - p)
+        if self.measure == "margin":
+            return 0.5 - np.abs(p - 0.5)
+        if self.measure == "variance":
+            return p * (1 - p)
+        raise ValueError(f'measure must be "entropy", "margin" or "variance", got {self.measure!r}')

@@ -1,0 +1,268 @@
+"""The frozen records that cross borders: what is known of the items, what is asked, what is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+Features = npt.NDArray[np.floating[Any]] | sp.csr_array
+
+
+@dataclass(frozen=True, eq=False)
+class LabelData:
+    """Items, their features, and what is known of their labels.
+
+    Parameters
+    ----------
+    X : (n, d) array or csr_array of float
+        Features, finite.
+    Y : (n, q) csr_array of bool
+        True where the label is known to be present. Never True where the entry is not observed.
+    observed : (n, q) csr_array of bool, or None
+        True where the label was answered, yes or no. None means that every entry is known.
+    item_ids, label_names : tuples of unique str
+    feature_names : tuple of str, or None
+    items : tuple, or None
+        What to show a person for each item: a text, a path, a mapping of fields.
+
+    `LabelData.from_arrays` builds one from what users usually hold.
+
+    Examples
+    --------
+    >>> data = LabelData.from_arrays([[0.0, 1.0], [1.0, 0.0]], [[1, float("nan")], [0, 1]], label_names=["cat", "dog"])
+    >>> data.n_items, data.n_labels, data.n_observed
+    (2, 2, 3)
+    >>> data.hide().n_observed
+    0
+    """
+
+    X: Features
+    Y: sp.csr_array
+    observed: sp.csr_array | None
+    item_ids: tuple[str, ...]
+    label_names: tuple[str, ...]
+    feature_names: tuple[str, ...] | None = None
+    items: tuple[Any, ...] | None = None
+
+    def __post_init__(self) -> None:
+        n, d = self.X.shape
+        q = len(self.label_names)
+        _check_shape("Y", self.Y.shape, (n, q))
+        if self.observed is not None:
+            _check_shape("observed", self.observed.shape, (n, q))
+            stray = self.Y.astype(np.int8) - self.Y.multiply(self.observed).astype(np.int8)
+            if stray.count_nonzero():
+                row, column = (int(i[0]) for i in stray.nonzero())
+                raise ValueError(
+                    f"Y is True at item {self.item_ids[row]!r}, label {self.label_names[column]!r}, "
+                    "which observed says was never answered; mark it as observed or clear it"
+                )
+        _check_finite(self.X)
+        for what, names, size in (("item_ids", self.item_ids, n), ("feature_names", self.feature_names, d)):
+            if names is not None and len(names) != size:
+                raise ValueError(f"{what} has {len(names)} entries, but X has {size}")
+        if self.items is not None and len(self.items) != n:
+            raise ValueError(f"items has {len(self.items)} entries, but X has {n} rows")
+        check_unique("item id", self.item_ids)
+        check_unique("label name", self.label_names)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: Any,
+        Y: Any = None,
+        *,
+        observed: Any = None,
+        item_ids: Iterable[Any] | None = None,
+        label_names: Iterable[str] | None = None,
+        feature_names: Iterable[str] | None = None,
+        items: Sequence[Any] | None = None,
+    ) -> LabelData:
+        """Build from dense arrays, sparse matrices or data frames; NaN in a dense Y, or Y=None, means unknown."""
+        if label_names is None and hasattr(Y, "columns"):
+            label_names = Y.columns
+        if feature_names is None and hasattr(X, "columns"):
+            feature_names = X.columns
+        if item_ids is None and hasattr(X, "index") and hasattr(X, "columns"):
+            item_ids = X.index
+        features = as_features(X)
+        names = None if label_names is None else tuple(str(name) for name in label_names)
+        if Y is None:
+            if names is None:
+                raise ValueError("without Y, label_names must list the labels to learn")
+            Y = sp.csr_array((features.shape[0], len(names)), dtype=bool)
+            observed = sp.csr_array(Y.shape, dtype=bool) if observed is None else observed
+        labels, mask = as_labels(Y, observed)
+        return cls(
+            X=features,
+            Y=labels,
+            observed=mask,
+            item_ids=tuple(map(str, range(features.shape[0]) if item_ids is None else item_ids)),
+            label_names=names if names is not None else tuple(f"label_{j}" for j in range(labels.shape[1])),
+            feature_names=None if feature_names is None else tuple(map(str, feature_names)),
+            items=None if items is None else tuple(items),
+        )
+
+    @property
+    def n_items(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def n_labels(self) -> int:
+        return len(self.label_names)
+
+    @property
+    def n_features(self) -> int:
+        return int(self.X.shape[1])
+
+    @property
+    def n_observed(self) -> int:
+        """How many of the n × q entries are known."""
+        return self.n_items * self.n_labels if self.observed is None else int(self.observed.count_nonzero())
+
+    @property
+    def cardinality(self) -> float:
+        """Mean number of labels known to be present on an item."""
+        return float(self.Y.count_nonzero() / max(self.n_items, 1))
+
+    def take(self, rows: npt.ArrayLike) -> LabelData:
+        """The items at these positions, in this order."""
+        rows = np.arange(self.n_items)[np.asarray(rows)]
+        return replace(
+            self,
+            X=self.X[rows],
+            Y=self.Y[rows],
+            observed=None if self.observed is None else self.observed[rows],
+            item_ids=tuple(self.item_ids[i] for i in rows),
+            items=None if self.items is None else tuple(self.items[i] for i in rows),
+        )
+
+    def hide(self) -> LabelData:
+        """The same items with every label unknown: what a campaign starts from."""
+        nothing = sp.csr_array(self.Y.shape, dtype=bool)
+        return replace(self, Y=nothing, observed=nothing.copy())
+
+    def observed_mask(self) -> sp.csr_array:
+        """The mask as a matrix even when everything is observed (then it has n × q entries)."""
+        return sp.csr_array(np.ones(self.Y.shape, dtype=bool)) if self.observed is None else self.observed
+
+
+@dataclass(frozen=True)
+class Question:
+    """Ask a person about `labels` of `item`: all its open labels, or a single one.
+
+    `reason` says why: "strategy", "cold start" (nothing is known yet) or "control" (the random share);
+    `score` is the strategy's own figure, higher meaning more worth asking.
+    """
+
+    item: str
+    labels: tuple[str, ...]
+    reason: str = "strategy"
+    score: float = float("nan")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a person said of one item: label name to True (present) or False (absent); the rest stays unknown.
+
+    `reason` is copied from the question, so that answers to random questions can be told apart later;
+    `correction` lets the answer overwrite an earlier, different one.
+
+    Examples
+    --------
+    >>> Answer("doc7", {"sports": True, "politics": False}).values["sports"]
+    True
+    >>> question = Question("doc7", ("sports", "politics"))
+    >>> Answer.to(question, present={"sports"}) == Answer("doc7", {"sports": True, "politics": False})
+    True
+    """
+
+    item: str
+    values: Mapping[str, bool] = field(default_factory=dict)
+    reason: str = "strategy"
+    correction: bool = False
+
+    @classmethod
+    def to(cls, question: Question, present: Iterable[str]) -> Answer:
+        """Answer a question in full: the labels in `present` are there, the question's other labels are not."""
+        present = set(present)
+        strange = sorted(present - set(question.labels))
+        if strange:
+            raise ValueError(f"labels {strange} were not asked about for item {question.item!r}")
+        return cls(question.item, {name: name in present for name in question.labels}, question.reason)
+
+
+def as_features(X: Any) -> Features:
+    """X as a 2-D float array or csr_array, float32 and float64 kept."""
+    if sp.issparse(X):
+        X = sp.csr_array(X)
+        return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    X = np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions (items, features), got shape {X.shape}")
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def as_labels(Y: Any, observed: Any = None) -> tuple[sp.csr_array, sp.csr_array | None]:
+    """A user's Y (dense with NaN for unknown, sparse, or a data frame) and mask as sparse booleans."""
+    mask = None if observed is None else sp.csr_array(observed).astype(bool)
+    if sp.issparse(Y):
+        labels = sp.csr_array(Y)
+        _check_zero_one(labels.data)
+        labels = labels.astype(bool)
+    else:
+        dense = np.asarray(Y)
+        if dense.ndim != 2:
+            raise ValueError(f"Y must have two dimensions (items, labels), got shape {dense.shape}")
+        dense = dense if dense.dtype == bool else dense.astype(np.float64)
+        known = ~np.isnan(dense) if dense.dtype != bool else np.ones(dense.shape, dtype=bool)
+        _check_zero_one(dense[known])
+        labels = sp.csr_array(np.where(known, dense, 0).astype(bool))
+        if not known.all():
+            mask = sp.csr_array(known) if mask is None else mask.multiply(known).tocsr()
+    if mask is not None:
+        _check_shape("observed", mask.shape, labels.shape)
+        mask.eliminate_zeros()
+        labels = labels.multiply(mask).tocsr()
+    labels.eliminate_zeros()
+    return labels, mask
+
+
+def check_unique(what: str, names: Sequence[str]) -> None:
+    """Raise on the first name that stands twice."""
+    if len(set(names)) == len(names):
+        return
+    seen: dict[str, int] = {}
+    for position, name in enumerate(names):
+        if name in seen:
+            raise ValueError(
+                f"{what} {name!r} is given twice, at positions {seen[name]} and {position}; make it unique"
+            )
+        seen[name] = position
+
+
+def _check_shape(what: str, got: tuple[int, ...], expected: tuple[int, ...]) -> None:
+    if tuple(got) != expected:
+        raise ValueError(f"{what} has shape {tuple(got)}, expected (items, labels) = {expected}")
+
+
+def _check_finite(X: Features) -> None:
+    values = X.data if sp.issparse(X) else X
+    wrong = ~np.isfinite(values)
+    if wrong.any():
+        entries = sp.coo_array(X) if sp.issparse(X) else None
+        rows, columns = np.nonzero(wrong) if entries is None else (entries.row[wrong], entries.col[wrong])
+        raise ValueError(f"X has NaN or infinity at row {rows[0]}, column {columns[0]}; fill or drop it first")
+
+
+def _check_zero_one(values: npt.NDArray[Any]) -> None:
+    if values.dtype == bool or values.size == 0:
+        return
+    wrong = values[(values != 0) & (values != 1)]
+    if wrong.size:
+        raise ValueError(f"Y must hold 0 and 1 (NaN for unknown), got {wrong[0]!r}")
