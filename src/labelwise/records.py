@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-Features = npt.NDArray[np.floating[Any]] | sp.csr_array
+Features: TypeAlias = Any  # (n, d) float array, or csr_array: scipy brings no types to tell them apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,14 +132,14 @@ class LabelData:
 
     def take(self, rows: npt.ArrayLike) -> LabelData:
         """The items at these positions, in this order."""
-        rows = np.arange(self.n_items)[np.asarray(rows)]
+        picked: list[int] = np.arange(self.n_items)[np.asarray(rows)].tolist()
         return replace(
             self,
-            X=self.X[rows],
-            Y=self.Y[rows],
-            observed=None if self.observed is None else self.observed[rows],
-            item_ids=tuple(self.item_ids[i] for i in rows),
-            items=None if self.items is None else tuple(self.items[i] for i in rows),
+            X=self.X[picked],
+            Y=self.Y[picked],
+            observed=None if self.observed is None else self.observed[picked],
+            item_ids=tuple(self.item_ids[i] for i in picked),
+            items=None if self.items is None else tuple(self.items[i] for i in picked),
         )
 
     def hide(self) -> LabelData:
