@@ -1,5 +1,6 @@
 """labelwise: Bayesian multi-label learning that asks for the fewest labels."""
 
+from labelwise.campaign import Campaign
 from labelwise.decisions import Threshold, TopLabels
 from labelwise.models import BinaryRelevance
 from labelwise.queries import Random, Uncertainty
@@ -10,6 +11,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Answer",
     "BinaryRelevance",
+    "Campaign",
     "LabelData",
     "Question",
     "Random",

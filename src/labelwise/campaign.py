@@ -1,0 +1,387 @@
+"""The one learning loop: ask, tell, believe. A person and a simulation differ only in who answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from labelwise.numerics.choosing import random_items, random_pairs
+from labelwise.posterior import IgnorantPosterior, LabelPosterior
+from labelwise.records import Answer, LabelData, Question, as_features, check_unique
+
+
+class Model(Protocol):
+    """What a campaign needs of a model; `partial_fit(X, Y, observed=...)` is used where it exists."""
+
+    def fit(self, X: Any, Y: Any, observed: Any = None) -> Any: ...
+
+    def posterior(self, X: Any) -> LabelPosterior: ...
+
+
+@dataclass(frozen=True, eq=False)
+class _Entry:
+    """One answer in numbers: a row of the pool, the labels answered, and what was said."""
+
+    row: int
+    labels: npt.NDArray[np.intp]
+    values: npt.NDArray[np.bool_]
+
+
+class Campaign:
+    """Learn the labels of a pool of items by asking a few well-chosen questions.
+
+    The state of a campaign is its data, its settings and the list of answers: one rebuilt from the same three
+    believes the same and asks the same next question. The model is derived from them. It is fitted from scratch after
+    1, 2, 3, 4, 5, 7, 9, 12, ... answers (each step a quarter more than the one before); in between, new answers are
+    added by its `partial_fit`. A model without `partial_fit` is fitted on everything each time.
+
+    Parameters
+    ----------
+    data : LabelData
+        The pool. Labels that are observed in it count as known from the start.
+    model : estimator with `fit(X, Y, observed=)` and `posterior(X)`
+        Cloned; the one given is never fitted. A `random_state` left at None is set to the campaign's.
+    strategy : object with `target` and `choose(posterior, closed, n, rng)`
+        What to ask, see `labelwise.queries`.
+    decision : object with `decide(posterior)`, optional
+        How `predict` turns beliefs into label sets; by default the labels more likely present than not.
+    control : float
+        Share of the questions that is drawn at random instead, marked `reason="control"`: an honest sample of the pool
+        for base rates and error estimates.
+    random_state : int
+    answers : answers told earlier, to go on where a campaign stopped
+
+    Examples
+    --------
+    >>> import labelwise as lw
+    >>> data = LabelData.from_arrays(np.eye(4), label_names=["a", "b"])
+    >>> campaign = Campaign(data, model=lw.BinaryRelevance(), strategy=lw.Random(), random_state=0)
+    >>> question = campaign.ask(1)[0]
+    >>> question.labels, question.reason
+    (('a', 'b'), 'cold start')
+    >>> campaign.tell([Answer.to(question, present={"a"})])
+    >>> campaign.believe().probabilities().round(2)[0]
+    array([0.75, 0.25])
+    """
+
+    def __init__(
+        self,
+        data: LabelData,
+        *,
+        model: Any,
+        strategy: Any,
+        decision: Any = None,
+        control: float = 0.0,
+        random_state: int = 0,
+        answers: Iterable[Answer] = (),
+    ) -> None:
+        if not 0 <= control <= 1:
+            raise ValueError(f"control is the share of random questions, between 0 and 1, got {control!r}")
+        self.model = model
+        self.strategy = strategy
+        self.decision = decision
+        self.control = control
+        self.random_state = random_state
+        self._answers: list[Answer] = []
+        self._entries: list[_Entry] = []
+        self._corrected = 0  # answers there were when the last correction came
+        self._use(data)
+        self.tell(answers)
+
+    # -- what is known ------------------------------------------------------------------------------------------------
+
+    @property
+    def data(self) -> LabelData:
+        """The pool as it was given, with the items and labels added since; the answers are not in it."""
+        return self._data
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """Everything told so far, oldest first."""
+        return tuple(self._answers)
+
+    def labelled(self) -> LabelData:
+        """The pool with every answer in it: what to save, to export, or to train something else on."""
+        rows, Y, observed = self._training(len(self._entries))
+        known = _embed(observed, rows, self._data.Y.shape)
+        return replace(self._data, Y=_embed(Y, rows, known.shape), observed=known)
+
+    # -- the loop -----------------------------------------------------------------------------------------------------
+
+    def ask(self, n: int = 1, *, exclude: Iterable[str] = ()) -> list[Question]:
+        """The n questions most worth asking now, best first; fewer where fewer are open.
+
+        Asking changes nothing: until the next `tell` the same call gives the same questions. Items in `exclude`
+        (already with somebody, or skipped) are left out.
+        """
+        if n < 0:
+            raise ValueError(f"n must not be negative, got {n!r}")
+        rng = np.random.default_rng([self.random_state, len(self._answers)])
+        closed = self._closed({self._row(item) for item in exclude})
+        drawn = rng.random(n) < self.control
+        asked = self._random_questions(closed, int(drawn.sum()), rng)
+        closed = self._without(closed, asked)
+        model = self._fitted()
+        beliefs = self._pool_posterior(model)
+        choice = self.strategy.choose(beliefs, closed, n - len(asked), rng)
+        reason = "strategy" if model is not None else "cold start"
+        chosen = self._questions(closed, choice.rows, choice.labels, reason, choice.scores)
+        return _interleave(asked, chosen, drawn)
+
+    def tell(self, answers: Answer | Iterable[Answer]) -> None:
+        """Take in answers: all of them, or none where one is wrong.
+
+        An answer that contradicts an earlier one needs `correction=True`; saying the same again changes nothing.
+        """
+        batch = [answers] if isinstance(answers, Answer) else list(answers)
+        said: dict[tuple[int, int], bool] = {}
+        entries = [self._checked(answer, said) for answer in batch]
+        self._answers.extend(batch)
+        self._entries.extend(entries)
+        for entry in entries:
+            self._note(entry)
+        if any(answer.correction for answer in batch):
+            self._corrected = len(self._answers)
+
+    def believe(self, X: Any = None) -> LabelPosterior:
+        """Beliefs about new items, or about the pool; before anything is known, one half for every label."""
+        model = self._fitted()
+        if X is None:
+            return self._pool_posterior(model)
+        if model is None:
+            return IgnorantPosterior(as_features(X).shape[0], self._data.n_labels)
+        return model.posterior(X)
+
+    def predict(self, X: Any = None) -> npt.NDArray[np.bool_]:
+        """(n, q) label sets of new items, or of the pool; in the pool, what was answered stands."""
+        beliefs = self.believe(X)
+        sets = beliefs.probabilities() > 0.5 if self.decision is None else np.array(self.decision.decide(beliefs))
+        if X is None:
+            rows, Y, observed = self._training(len(self._entries))
+            sets[rows] = np.where(observed, Y, sets[rows])
+        return sets
+
+    # -- growing ------------------------------------------------------------------------------------------------------
+
+    def add_label(self, name: str) -> Self:
+        """One more label, unknown for every item so far."""
+        data, column = self._data, sp.csr_array((self._data.n_items, 1), dtype=bool)
+        names = (*data.label_names, str(name))
+        check_unique("label name", names)
+        Y = sp.hstack([data.Y, column], format="csr")
+        observed = sp.hstack([data.observed_mask(), column], format="csr")
+        self._use(replace(data, Y=Y, observed=observed, label_names=names))
+        return self
+
+    def add_items(self, more: LabelData) -> Self:
+        """More items for the pool, with the same features and labels; labels observed in them count as known."""
+        data = self._data
+        if more.label_names != data.label_names:
+            raise ValueError(f"the new items have labels {more.label_names}, the campaign has {data.label_names}")
+        if more.n_features != data.n_features:
+            raise ValueError(f"the new items have {more.n_features} features, the campaign has {data.n_features}")
+        known = (
+            None if data.observed is None and more.observed is None else (data.observed_mask(), more.observed_mask())
+        )
+        items = None
+        if data.items is not None or more.items is not None:
+            items = (data.items or (None,) * data.n_items) + (more.items or (None,) * more.n_items)
+        grown = LabelData(
+            X=_stack(data.X, more.X),
+            Y=sp.vstack([data.Y, more.Y], format="csr"),
+            observed=None if known is None else sp.vstack(known, format="csr"),
+            item_ids=data.item_ids + more.item_ids,
+            label_names=data.label_names,
+            feature_names=data.feature_names,
+            items=items,
+        )
+        self._use(grown)
+        return self
+
+    # -- inside: data and answers -------------------------------------------------------------------------------------
+
+    def _use(self, data: LabelData) -> None:
+        """(Re)build everything that follows from the data: look-ups, what is known, and the wish for a fresh model."""
+        self._data = data
+        self._row_of = {item: row for row, item in enumerate(data.item_ids)}
+        self._column_of = {name: column for column, name in enumerate(data.label_names)}
+        self._fit: tuple[Any, int, int] | None = None  # model, answers it was fitted on, answers it has seen
+        started = np.arange(data.n_items) if data.observed is None else np.flatnonzero(np.diff(data.observed.indptr))
+        self._known: dict[int, tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]] = {}
+        self._start_rows = started.astype(np.intp)
+        for entry in self._entries:
+            self._note(entry)
+
+    def _note(self, entry: _Entry) -> None:
+        values, known = self._known.setdefault(entry.row, self._initial(entry.row))
+        values[entry.labels], known[entry.labels] = entry.values, True
+
+    def _initial(self, row: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """What the data itself say of one item: values and mask, (q,) each, fresh copies."""
+        data = self._data
+        known = np.ones(data.n_labels, dtype=bool) if data.observed is None else data.observed[[row]].toarray()[0]
+        return data.Y[[row]].toarray()[0], known
+
+    def _row(self, item: str) -> int:
+        if item not in self._row_of:
+            raise ValueError(f"there is no item {item!r} in the campaign{_did_you_mean(item, self._row_of)}")
+        return self._row_of[item]
+
+    def _checked(self, answer: Answer, said: dict[tuple[int, int], bool]) -> _Entry:
+        """The answer in numbers, checked against what is known and what the same batch `said` so far."""
+        row = self._row(answer.item)
+        if not answer.values:
+            raise ValueError(f"the answer for item {answer.item!r} says nothing: it has no values")
+        values, known = self._known.get(row) or self._initial(row)
+        news: dict[int, bool] = {}  # what is said again is not counted twice
+        for name, value in answer.values.items():
+            if name not in self._column_of:
+                raise ValueError(f"there is no label {name!r} in the campaign{_did_you_mean(name, self._column_of)}")
+            if not isinstance(value, bool | np.bool_) and not (isinstance(value, int | float) and value in (0, 1)):
+                raise ValueError(f"label {name!r} of item {answer.item!r} must be True or False, got {value!r}")
+            column = self._column_of[name]
+            before = said.get((row, column), bool(values[column]) if known[column] else None)
+            if before is not None and before != bool(value) and not answer.correction:
+                raise ValueError(
+                    f"label {name!r} of item {answer.item!r} was answered {before} before and now {bool(value)}; "
+                    "use Answer(..., correction=True) to change it"
+                )
+            if before != bool(value):
+                said[row, column] = news[column] = bool(value)
+        return _Entry(row, np.array(list(news), dtype=np.intp), np.array(list(news.values()), dtype=bool))
+
+    def _training(self, n_answers: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Rows with anything known after the first n answers, with their labels and masks (rows, q)."""
+        entries = self._entries[:n_answers]
+        asked = np.array([entry.row for entry in entries], dtype=np.intp)
+        rows = np.union1d(self._start_rows, asked)
+        data = self._data
+        Y = data.Y[rows].toarray()
+        observed = np.ones(Y.shape, dtype=bool) if data.observed is None else data.observed[rows].toarray()
+        if entries:
+            place = np.repeat(np.searchsorted(rows, asked), [entry.labels.size for entry in entries])
+            labels = np.concatenate([entry.labels for entry in entries])
+            Y[place, labels] = np.concatenate([entry.values for entry in entries])  # oldest first: corrections win
+            observed[place, labels] = True
+        return rows, Y, observed
+
+    def _closed(self, excluded: set[int]) -> sp.csr_array:
+        """(n, q) entries that may not be asked: answered ones, and all of an excluded item."""
+        rows, _, observed = self._training(len(self._entries))
+        if excluded:
+            everything = np.union1d(rows, np.fromiter(excluded, dtype=np.intp))
+            closed = np.zeros((everything.size, observed.shape[1]), dtype=bool)
+            closed[np.searchsorted(everything, rows)] = observed
+            closed[np.isin(everything, list(excluded))] = True
+            rows, observed = everything, closed
+        return _embed(observed, rows, self._data.Y.shape)
+
+    # -- inside: model and questions ----------------------------------------------------------------------------------
+
+    def _fitted(self) -> Any:
+        """The model that follows from the answers so far, or None where nothing is known."""
+        n = len(self._entries)
+        if n == 0 and self._start_rows.size == 0:
+            return None
+        start = refit_point(n, self._corrected) if hasattr(self.model, "partial_fit") else n
+        if self._fit is None or self._fit[1] != start:
+            rows, Y, observed = self._training(start)
+            self._fit = (self._fresh_model().fit(self._data.X[rows], Y, observed=observed), start, start)
+        model, _, seen = self._fit
+        if seen < n:
+            self._fit = None  # a failure half-way must not leave a model that has seen some of it
+            later = [entry for entry in self._entries[seen:] if entry.labels.size]
+            Y = np.zeros((len(later), self._data.n_labels), dtype=bool)
+            observed = np.zeros_like(Y)
+            for place, entry in enumerate(later):
+                Y[place, entry.labels], observed[place, entry.labels] = entry.values, True
+            if later:
+                model.partial_fit(self._data.X[[entry.row for entry in later]], Y, observed=observed)
+            self._fit = (model, start, n)
+        return model
+
+    def _fresh_model(self) -> Any:
+        model = clone(self.model)
+        if "random_state" in model.get_params(deep=False) and model.random_state is None:
+            model.set_params(random_state=self.random_state)
+        return model
+
+    def _pool_posterior(self, model: Any) -> LabelPosterior:
+        if model is None:
+            return IgnorantPosterior(self._data.n_items, self._data.n_labels)
+        return model.posterior(self._data.X)
+
+    def _random_questions(self, closed: sp.csr_array, n: int, rng: np.random.Generator) -> list[Question]:
+        if self.strategy.target == "items":
+            rows, labels = random_items(closed, n, rng), None
+        else:
+            rows, labels = random_pairs(closed, n, rng)
+        return self._questions(closed, rows, labels, "control", np.full(rows.size, np.nan))
+
+    def _questions(
+        self, closed: sp.csr_array, rows: Any, labels: Any, reason: str, scores: npt.NDArray[Any]
+    ) -> list[Question]:
+        ids, names = self._data.item_ids, np.array(self._data.label_names, dtype=object)
+        if labels is None:
+            asked = [tuple(names[free]) for free in ~closed[rows].toarray()]
+        else:
+            asked = [(names[label],) for label in labels]
+        return [Question(ids[row], which, reason, float(s)) for row, which, s in zip(rows, asked, scores, strict=True)]
+
+    def _without(self, closed: sp.csr_array, asked: list[Question]) -> sp.csr_array:
+        if not asked:
+            return closed
+        rows = np.repeat([self._row_of[q.item] for q in asked], [len(q.labels) for q in asked])
+        labels = [self._column_of[name] for q in asked for name in q.labels]
+        taken = sp.csr_array((np.ones(rows.size, dtype=bool), (rows, labels)), shape=closed.shape)
+        return (closed + taken).tocsr()
+
+
+def refit_point(n_answers: int, at_least: int = 0) -> int:
+    """How many of the answers the last fit from scratch has seen: the largest of 0, 1, 2, 3, 4, 5, 7, 9, 12, ... ≤ n.
+
+    A function of the count alone, so that a campaign rebuilt from its answers fits where the unbroken one did.
+
+    >>> [refit_point(n) for n in (0, 1, 6, 7, 100)]
+    [0, 1, 5, 7, 94]
+    >>> refit_point(100, at_least=97)
+    97
+    """
+    point = 0
+    while (following := max(point + 1, -(-5 * point // 4))) <= n_answers:
+        point = following
+    return max(point, at_least)
+
+
+def _embed(rows_of: npt.NDArray[np.bool_], rows: npt.NDArray[np.intp], shape: tuple[int, int]) -> sp.csr_array:
+    """A sparse (n, q) matrix whose given rows (rising) are these and whose other rows are empty."""
+    counts = np.zeros(shape[0] + 1, dtype=np.int64)
+    counts[rows + 1] = rows_of.sum(1)
+    columns = np.nonzero(rows_of)[1]
+    return sp.csr_array((np.ones(columns.size, dtype=bool), columns, np.cumsum(counts)), shape=shape)
+
+
+def _interleave(control: list[Question], chosen: list[Question], drawn: npt.NDArray[np.bool_]) -> list[Question]:
+    """Random questions at the places that were drawn for them, so that nobody can tell them by their position."""
+    random, planned = iter(control), iter(chosen)
+    merged = [next(random if is_random else planned, None) for is_random in drawn]
+    return [question for question in (*merged, *random, *planned) if question is not None]
+
+
+def _stack(X: Any, more: Any) -> Any:
+    """Rows of `more` under those of X, sparse or dense as X is."""
+    if sp.issparse(X):
+        return sp.vstack([X, sp.csr_array(more)], format="csr")
+    return np.vstack([X, more.toarray() if sp.issparse(more) else more])
+
+
+def _did_you_mean(name: str, known: Iterable[str]) -> str:
+    close = get_close_matches(str(name), known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
