@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from labelwise.posterior import FloatArray, LabelPosterior
@@ -33,14 +33,14 @@ class LabelModel(ClassifierMixin, BaseEstimator):
         """(n, q) probability that each label is present."""
         return np.array(self.posterior(X).probabilities())
 
-    def predict(self, X: Any) -> npt.NDArray[np.int8]:
+    def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """(n, q) of 0 and 1: the labels more likely present than not. See `labelwise.decisions` for better sets."""
-        return (self.predict_proba(X) > 0.5).astype(np.int8)
+        return (self.predict_proba(X) > 0.5).astype(np.int64)
 
     def _check_training(self, X: Any, Y: Any, observed: Any, *, reset: bool = True) -> tuple[Any, BoolArray, BoolArray]:
         """X as float array or csr, Y and observed as dense booleans; rows without any answer are left out."""
         if Y is None:
-            raise ValueError(f"{type(self).__name__} requires Y to be passed, but the target Y is None")
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=reset)
         Y, observed = check_labels(Y, observed)
         if Y.shape[0] != X.shape[0]:
@@ -81,7 +81,10 @@ def check_labels(Y: Any, observed: Any = None) -> tuple[BoolArray, BoolArray]:
     """
     values = Y.toarray() if sp.issparse(Y) else np.asarray(Y)
     if values.ndim == 1:
-        raise ValueError(f"Y must have one column per label, got shape {values.shape}; use Y.reshape(-1, 1) for one")
+        raise ValueError(
+            f"Y must have one column per label, got shape {values.shape}; use Y.reshape(-1, 1) for a single label. "
+            f"Only binary classification is supported. The type of the target is {type_of_target(values)}."
+        )
     if values.ndim != 2 or values.shape[1] == 0:
         raise ValueError(f"Y must have shape (items, labels) with at least one label, got {values.shape}")
     if values.dtype != bool:
@@ -94,9 +97,9 @@ def check_labels(Y: Any, observed: Any = None) -> tuple[BoolArray, BoolArray]:
         known = known & mask
     used = values[known]
     if used.dtype != bool and not ((used == 0) | (used == 1)).all():
-        check_classification_targets(used)  # scikit-learn's own words for continuous targets
-        wrong = used[(used != 0) & (used != 1)][0]
-        raise ValueError(f"Y must hold 0 and 1 (NaN for unknown), got {wrong!r}")
+        kind = type_of_target(used)  # the wording is the one scikit-learn's users know
+        wrong = float(used[(used != 0) & (used != 1)][0])
+        raise ValueError(f"Unknown label type: {kind}. Y must hold 0 and 1 (NaN for unknown), got {wrong!r}")
     return np.where(known, values, False).astype(bool), known
 
 

@@ -41,7 +41,7 @@ class BinaryRelevance(LabelModel):
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> Y = np.array([[0, 1], [0, 1], [1, 1], [1, np.nan]])
     >>> BinaryRelevance().fit(X, Y).predict(X)
-    array([[0, 1], [0, 1], [1, 1], [1, 1]], dtype=int8)
+    array([[0, 1], [0, 1], [1, 1], [1, 1]])
     """
 
     def __init__(self, classifier: Any = None, *, n_jobs: int | None = None, random_state: Any = None) -> None:

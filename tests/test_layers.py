@@ -1,0 +1,98 @@
+"""Who may import whom: the table of CONTRIBUTING.md, enforced."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "labelwise"
+
+BELOW_EXPERIMENTS = {"campaign", "data", "decisions", "models", "posterior", "queries", "records"}
+ALLOWED = {
+    "numerics": set(),
+    "records": set(),
+    "posterior": {"numerics"},
+    "data": {"records"},
+    "models": {"numerics", "posterior"},
+    "queries": {"numerics", "posterior"},
+    "decisions": {"numerics", "posterior"},
+    "campaign": {"numerics", "posterior", "records"},
+    "experiments": BELOW_EXPERIMENTS,
+    "labelling": BELOW_EXPERIMENTS,
+    "cluster": {"models", "numerics", "queries"},
+    "cli": BELOW_EXPERIMENTS | {"cluster", "experiments", "labelling"},
+}
+ONLY_IN = {  # third-party package: the floors that may import it
+    "matplotlib": {"experiments"},
+    "jinja2": {"experiments", "labelling"},
+    "sqlite3": {"labelling"},
+    "sqlalchemy": {"labelling"},
+    "fastapi": {"labelling"},
+    "starlette": {"labelling"},
+    "uvicorn": {"labelling", "cli"},
+    "typer": {"cli"},
+    "rich": {"cli"},
+    "argparse": {"cli"},
+    "dask": {"cluster"},
+    "distributed": {"cluster"},
+}
+FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
+
+
+def floor_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported_modules(path: Path) -> list[tuple[int, str]]:
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: relative import"
+            found.append((node.lineno, node.module or ""))
+            if node.module == "labelwise":  # "from labelwise import models" names a floor too
+                found += [(node.lineno, f"labelwise.{alias.name}") for alias in node.names]
+    return found
+
+
+def violations(path: Path) -> list[str]:
+    floor, wrong = floor_of(path), []
+    for line, module in imported_modules(path):
+        parts = module.split(".")
+        if parts[0] == "labelwise" and len(parts) > 1:
+            other = parts[1]
+            if other == "__version__":
+                continue
+            if other != floor and other not in ALLOWED[floor]:
+                wrong.append(f"{path.name}:{line}: {floor} may not import {module}")
+        elif parts[0] in ONLY_IN and floor not in ONLY_IN[parts[0]]:
+            wrong.append(f"{path.name}:{line}: {parts[0]} lives only in {sorted(ONLY_IN[parts[0]])}")
+    return wrong
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_follow_the_table(path):
+    assert floor_of(path) in ALLOWED, f"{path} is on no floor of the table"
+    assert violations(path) == []
+
+
+def test_the_check_sees_a_violation(tmp_path, monkeypatch):
+    (tmp_path / "models").mkdir()
+    bad = tmp_path / "models" / "bad.py"
+    bad.write_text("def f():\n    from labelwise import queries\n    import matplotlib.pyplot\n")
+    monkeypatch.setattr("test_layers.SOURCE" if __name__ == "test_layers" else f"{__name__}.SOURCE", tmp_path)
+    assert len(violations(bad)) == 2
+
+
+def test_package_init_files_only_re_export():
+    for path in SOURCE.rglob("__init__.py"):
+        if floor_of(path) == "cli":
+            continue
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            assert not isinstance(node, ast.FunctionDef), f"{path}:{node.lineno}: a function belongs in a module"
+
+
+def test_no_file_is_too_long():
+    long = {str(path.relative_to(SOURCE)): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
+    assert {name: lines for name, lines in long.items() if lines > 400} == {}
