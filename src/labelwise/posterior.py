@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from scipy.special import ndtri
 
 FloatArray = npt.NDArray[np.floating[Any]]
@@ -114,6 +115,14 @@ class LabelPosterior:
         normal = (own + np.einsum("nqr,snr->snq", covariances.factor, shared)) / scale
         return normal < ndtri(p)
 
+    def given(self, values: Any, observed: Any) -> LabelPosterior:
+        """The same beliefs once some of the items' own labels are known: (n, q) values and mask, dense or sparse.
+
+        Gaussian conditioning on `label_covariances`: the best linear prediction of the other labels, kept inside
+        (0, 1). A model that can do better overrides it.
+        """
+        return GivenPosterior(self, values, observed)
+
     def blocks(self, size: int = 4096) -> Iterator[tuple[slice, LabelPosterior]]:
         """Walk the batch in slices of at most `size` items."""
         for start in range(0, self.n_items, size):
@@ -142,6 +151,57 @@ class MarginalPosterior(LabelPosterior):
         return MarginalPosterior(self._probabilities[rows])
 
 
+class GivenPosterior(LabelPosterior):
+    """Beliefs about items some of whose own labels are known. Made by `LabelPosterior.given`.
+
+    Examples
+    --------
+    >>> class Twins(MarginalPosterior):
+    ...     def label_covariances(self):
+    ...         return LabelCovariances(np.full((1, 2), 0.01), np.full((1, 2, 1), 0.24**0.5))
+    >>> unsure = Twins(np.array([[0.5, 0.5]]))
+    >>> unsure.given(np.array([[True, False]]), np.array([[True, False]])).probabilities().round(2)
+    array([[1.  , 0.98]])
+    """
+
+    def __init__(self, before: LabelPosterior, values: Any, observed: Any) -> None:
+        super().__init__(before.n_items, before.n_labels)
+        for name, matrix in (("values", values), ("observed", observed)):
+            if matrix.shape != (self.n_items, self.n_labels):
+                raise ValueError(f"{name} has shape {matrix.shape}, expected {(self.n_items, self.n_labels)}")
+        self._before, self._values, self._observed = before, values, observed
+
+    def probabilities(self) -> FloatArray:
+        p, values, observed = self._before.probabilities(), _dense(self._values), _dense(self._observed)
+        if not observed.any():
+            return p
+        covariances, gain = self._knowledge()
+        surprise = np.where(observed, values - p, 0.0) / covariances.diagonal  # (n, q), D⁻¹ (y - p) on what is known
+        shared = np.einsum("nrt,nqt,nq->nr", gain, covariances.factor, surprise)  # (n, r), E[η | known]
+        other = p + np.einsum("nqr,nr->nq", covariances.factor, shared)
+        return np.where(observed, values, np.clip(other, 1e-6, 1 - 1e-6))
+
+    def label_covariances(self) -> LabelCovariances:
+        covariances, gain = self._knowledge()
+        known = _dense(self._observed)
+        factor = np.where(known[:, :, None], 0.0, covariances.factor @ np.linalg.cholesky(gain))
+        return LabelCovariances(np.where(known, 1e-12, covariances.diagonal), factor)
+
+    def _knowledge(self) -> tuple[LabelCovariances, FloatArray]:
+        """Covariances before, and (n, r, r) that of the shared factors η in y = p + U η + own noise, after."""
+        covariances = self._before.label_covariances()
+        known = np.where(_dense(self._observed), 1 / covariances.diagonal, 0.0)  # (n, q)
+        weighted = covariances.factor * known[:, :, None]
+        precision = covariances.factor.swapaxes(1, 2) @ weighted + np.eye(covariances.factor.shape[2])
+        return covariances, np.linalg.inv(precision)
+
+    def item_covariance(self) -> ItemCovariance | None:
+        return self._before.item_covariance()
+
+    def rows(self, rows: npt.NDArray[np.intp] | slice) -> GivenPosterior:
+        return GivenPosterior(self._before.rows(rows), self._values[rows], self._observed[rows])
+
+
 class IgnorantPosterior(LabelPosterior):
     """Beliefs before any label is known: every label of every item is as likely as not. Costs no memory."""
 
@@ -150,3 +210,7 @@ class IgnorantPosterior(LabelPosterior):
 
     def rows(self, rows: npt.NDArray[np.intp] | slice) -> IgnorantPosterior:
         return IgnorantPosterior(np.empty(self.n_items, dtype=bool)[rows].size, self.n_labels)
+
+
+def _dense(matrix: Any) -> BoolArray:
+    return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix, dtype=bool)
