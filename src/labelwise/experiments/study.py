@@ -1,0 +1,257 @@
+"""Many simulated campaigns: models × strategies × seeds on all cores, each saved as it ends, resumed when stopped."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from time import time
+from typing import Any
+
+from joblib import Parallel, cpu_count, delayed, parallel_config
+
+from labelwise import models, queries
+from labelwise.experiments.simulate import Result, Schedule, simulate
+from labelwise.experiments.storage import RunStore, fingerprint, replacing, run_key
+from labelwise.experiments.tables import Table
+from labelwise.records import LabelData
+
+Arm = tuple[str, str]  # model, strategy
+IDLE = 10  # seconds a worker waits for the next run
+STALE = 24 * 3600  # seconds after which an unfinished file belongs to nobody any more
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run: every model with every strategy and every seed, under one schedule.
+
+    Parameters
+    ----------
+    models, strategies : names in `labelwise.models.BY_NAME` and `labelwise.queries.BY_NAME`
+    seeds : ints
+    schedule : Schedule
+    name : str
+        What to call the data in tables and reports.
+
+    Examples
+    --------
+    >>> plan = Plan(["binary_relevance"], ["random", "uncertainty"], seeds=range(2))
+    >>> len(plan.runs())
+    4
+    """
+
+    models: tuple[str, ...]
+    strategies: tuple[str, ...]
+    seeds: tuple[int, ...] = (0, 1, 2)
+    schedule: Schedule = field(default_factory=Schedule)
+    name: str = "data"
+
+    def __post_init__(self) -> None:
+        for attribute in ("models", "strategies", "seeds"):
+            values = tuple(getattr(self, attribute))
+            if not values or len(set(values)) < len(values):
+                raise ValueError(f"{attribute} must be one or more different values, got {list(values)}")
+            object.__setattr__(self, attribute, values)
+        for what, names, known in (
+            ("model", self.models, models.BY_NAME),
+            ("strategy", self.strategies, queries.BY_NAME),
+        ):
+            unknown = [name for name in names if name not in known]
+            if unknown:
+                raise ValueError(f"there is no {what} {unknown[0]!r}; there are {', '.join(known)}")
+
+    def runs(self) -> list[tuple[str, str, int]]:
+        """(model, strategy, seed), seed by seed, so that a study stopped half-way has whole seeds to show."""
+        return [(m, s, seed) for seed in self.seeds for m in self.models for s in self.strategies]
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """A finished study: its plan, its tidy table, the single results, and what it ran on."""
+
+    plan: Plan
+    table: Table
+    results: Mapping[tuple[str, str, int], Result]
+    facts: Mapping[str, Any]
+
+
+def run_study(
+    data: LabelData,
+    plan: Plan,
+    folder: str | Path,
+    *,
+    test: LabelData | None = None,
+    jobs: int | None = None,
+    on_run: Callable[[int, int], None] | None = None,
+) -> Study:
+    """Run what is not yet in the folder, save each run as it ends, and write the results as one table.
+
+    Parameters
+    ----------
+    data, test : LabelData
+        As in `simulate`.
+    plan : Plan
+    folder : path
+        Gets `runs/*.json` (one file per finished run), `results.csv`, `results.parquet` (where pyarrow is installed)
+        and `study.json` (the settings). Runs found there are used again when everything that decides their outcome is
+        the same: data, test set, model and its parameters, strategy and its parameters, schedule, seed, version.
+    jobs : int, optional
+        Runs side by side; by default as many as cores. Each keeps to cores / jobs threads.
+    on_run : callable, optional
+        Called with the number of finished runs and of all runs, at the start and after each.
+    """
+    folder = Path(folder)
+    jobs = cpu_count() if jobs is None else jobs
+    if jobs < 1:
+        raise ValueError(f"jobs must be at least 1, got {jobs}")
+    facts = _facts(data, test, plan)
+    keys = {run: run_key(_settings(run, plan, facts)) for run in plan.runs()}
+    store = RunStore(folder / "runs")
+    _sweep(store.folder)
+    results = {run: store.load(key) for run, key in keys.items()}
+    todo = [run for run in keys if results[run] is None]
+    _write_json(folder / "study.json", facts)
+    tell = on_run or (lambda done, total: None)
+    tell(len(keys) - len(todo), len(keys))
+    work = (delayed(_finish)(data, test, plan, run, _settings(run, plan, facts), store) for run in todo)
+    for done, (run, result) in enumerate(_in_parallel(work, jobs), start=len(keys) - len(todo) + 1):
+        results[run] = result
+        tell(done, len(keys))
+    finished = {run: result for run, result in results.items() if result is not None}
+    table = _table(plan, finished)
+    table.write_csv(folder / "results.csv")
+    table.write_parquet(folder / "results.parquet")
+    return Study(plan, table, finished, facts)
+
+
+def make_model(name: str, seed: int) -> models.LabelModel:
+    """A registered model with its defaults and, where it has one, this random_state."""
+    model = models.BY_NAME[name]()
+    if "random_state" in model.get_params(deep=False):
+        model.set_params(random_state=seed)
+    return model
+
+
+def control_of(strategy: str) -> str | None:
+    """The random strategy that asks for the same (items or pairs): what this one has to beat."""
+    target = queries.BY_NAME[strategy]().target
+    made = {name: make() for name, make in queries.BY_NAME.items()}
+    return next((n for n, s in made.items() if isinstance(s, queries.Random) and s.target == target), None)
+
+
+def _in_parallel(work: Iterable[Any], jobs: int) -> Iterable[tuple[tuple[str, str, int], Result]]:
+    """Results as they come. Each process keeps to its share of the cores, so that none waits for another's threads.
+
+    Nothing is queued ahead and idle workers soon leave: when this process is killed, its workers end their run and go.
+    """
+    if jobs == 1:
+        return Parallel(n_jobs=1, return_as="generator")(work)
+    threads = max(1, cpu_count() // jobs)
+    with parallel_config(backend="loky", inner_max_num_threads=threads, idle_worker_timeout=IDLE):
+        return Parallel(jobs, return_as="generator_unordered", pre_dispatch="n_jobs", max_nbytes=None)(work)
+
+
+def _finish(
+    data: LabelData,
+    test: LabelData | None,
+    plan: Plan,
+    run: tuple[str, str, int],
+    settings: Mapping[str, Any],
+    store: RunStore,
+) -> tuple[tuple[str, str, int], Result]:
+    """Do one run and save it, in the process that did it: what is finished survives whatever happens elsewhere."""
+    model, strategy, seed = run
+    result = simulate(
+        data,
+        model=make_model(model, seed),
+        strategy=queries.BY_NAME[strategy](),
+        schedule=plan.schedule,
+        seed=seed,
+        test=test,
+    )
+    store.save(run_key(settings), settings, result)
+    return run, result
+
+
+def _settings(run: tuple[str, str, int], plan: Plan, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything that decides the outcome of a run, as plain values."""
+    model, strategy, seed = run
+    parameters = make_model(model, seed).get_params()
+    chosen = queries.BY_NAME[strategy]()
+    options = {f.name: repr(getattr(chosen, f.name)) for f in fields(chosen)} if is_dataclass(chosen) else repr(chosen)
+    return {
+        "model": model,
+        "model_parameters": {name: repr(value) for name, value in parameters.items()},
+        "strategy": strategy,
+        "strategy_parameters": options,
+        "seed": seed,
+        "schedule": asdict(plan.schedule),
+        "data": facts["data"]["fingerprint"],
+        "test": facts["test"]["fingerprint"] if facts["test"] else None,
+        "version": facts["versions"]["labelwise"],
+    }
+
+
+def _facts(data: LabelData, test: LabelData | None, plan: Plan) -> dict[str, Any]:
+    """What a reader of the results wants to know of their making."""
+    packages = ("labelwise", "numpy", "scipy", "scikit-learn", "numba")
+    return {
+        "name": plan.name,
+        "models": list(plan.models),
+        "strategies": list(plan.strategies),
+        "seeds": list(plan.seeds),
+        "schedule": asdict(plan.schedule),
+        "data": _described(data),
+        "test": None if test is None else _described(test),
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in packages}},
+    }
+
+
+def _described(data: LabelData) -> dict[str, Any]:
+    return {
+        "items": data.n_items,
+        "features": data.n_features,
+        "labels": data.n_labels,
+        "labels_per_item": round(data.cardinality, 4),
+        "fingerprint": fingerprint(data),
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _table(plan: Plan, results: Mapping[tuple[str, str, int], Result]) -> Table:
+    rows = []
+    for model, strategy, seed in plan.runs():
+        of_run = {
+            "data": plan.name,
+            "model": model,
+            "strategy": strategy,
+            "target": queries.BY_NAME[strategy]().target,
+            "control": control_of(strategy) or "",
+            "seed": seed,
+        }
+        rows += [{**of_run, **row} for row in results[model, strategy, seed].rows]
+    return Table.from_rows(rows)
+
+
+def _write_json(path: Path, content: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as part:
+        part.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what a killed process left half-written; not what another may be writing now."""
+    for part in folder.glob(".*.part"):
+        with suppress(OSError):
+            if time() - part.stat().st_mtime > STALE:
+                part.unlink()

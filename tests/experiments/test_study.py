@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from labelwise import models, queries
+from labelwise.experiments import study as study_module
+from labelwise.experiments.simulate import simulate
+from labelwise.experiments.study import Plan, control_of, make_model, run_study
+from labelwise.queries import Random, Uncertainty
+
+CHILD = """
+import os, signal, sys
+from pathlib import Path
+import conftest
+from labelwise.experiments.simulate import Schedule
+from labelwise.experiments.study import Plan, run_study
+from labelwise.models import BinaryRelevance
+
+folder, where = Path(sys.argv[1]), sys.argv[2]
+plan = Plan(("binary_relevance",), ("random", "uncertainty"), (0, 1, 2), Schedule(6, 3, 5), "small")
+fit, replace, counts = BinaryRelevance.fit, Path.replace, {"fit": 0, "replace": 0}
+
+def dying(name, real):
+    def act(self, *args, **kwargs):
+        counts[name] += 1
+        if where == name and counts[name] == {"fit": 11, "replace": 4}[name]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(self, *args, **kwargs)
+    return act
+
+BinaryRelevance.fit, Path.replace = dying("fit", fit), dying("replace", replace)
+
+def on_run(done, total):
+    if where == "parent" and done == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+if __name__ == "__main__":
+    run_study(conftest.make_small(), plan, folder, jobs=2 if where == "parent" else 1, on_run=on_run)
+"""
+
+
+def figures(study):
+    """The table without the seconds."""
+    return [{k: v for k, v in row.items() if not k.startswith("seconds")} for row in study.table.rows()]
+
+
+@pytest.mark.parametrize("where", ["fit", "replace", "parent"])
+def test_a_study_killed_in_the_middle_goes_on_to_the_same_table(tmp_path, small, plan, where):
+    """Killed while fitting, between writing a run and giving it its name, and as a parent of two workers."""
+    script = tmp_path / "child.py"
+    script.write_text(CHILD)
+    with (tmp_path / "errors").open("wb") as errors:  # not a pipe: orphaned workers would keep it open
+        child = subprocess.run(
+            [sys.executable, str(script), str(tmp_path / "broken"), where],
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+            check=False,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            timeout=120,
+        )
+    assert child.returncode == -signal.SIGKILL, (tmp_path / "errors").read_text()
+    saved = list((tmp_path / "broken" / "runs").glob("*.json"))
+    if where != "parent":  # there the workers may still have been saving theirs
+        assert len(saved) == 2
+    assert not (tmp_path / "broken" / "results.csv").exists()
+    before = {path: path.stat().st_mtime_ns for path in saved}
+    resumed = run_study(small, plan, tmp_path / "broken", jobs=1)
+    assert {path: path.stat().st_mtime_ns for path in saved} == before  # what was done was not done again
+    assert figures(resumed) == figures(run_study(small, plan, tmp_path / "whole", jobs=1))
+
+
+def test_two_workers_give_the_table_of_one(tmp_path, small, plan):
+    side_by_side = run_study(small, plan, tmp_path / "two", jobs=2)
+    assert figures(side_by_side) == figures(run_study(small, plan, tmp_path / "one", jobs=1))
+
+
+def test_the_table_is_what_single_simulations_give(tmp_path, small, plan):
+    study = run_study(small, plan, tmp_path, jobs=1)
+    alone = simulate(
+        small, model=make_model("binary_relevance", 1), strategy=Uncertainty(), schedule=plan.schedule, seed=1
+    )
+    rows = study.table.where(strategy="uncertainty", seed=1)
+    assert rows["macro_f1"].tolist() == [row["macro_f1"] for row in alone.rows]
+    assert study.results["binary_relevance", "uncertainty", 1].asked == alone.asked
+
+
+def test_strategies_of_a_seed_are_paired(tmp_path, small, plan):
+    first = run_study(small, plan, tmp_path, jobs=1).table.where(round=0)
+    for seed in plan.seeds:
+        assert len(set(first.where(seed=seed)["log_loss"].tolist())) == 1
+    assert len(set(first["log_loss"].tolist())) == len(plan.seeds)
+
+
+def test_finished_runs_are_used_again_and_damaged_ones_are_redone(tmp_path, small, plan, monkeypatch):
+    first = run_study(small, plan, tmp_path, jobs=1)
+    cut, swapped, *_ = sorted((tmp_path / "runs").glob("*.json"))
+    cut.write_bytes(cut.read_bytes()[:-40])
+    swapped.write_text("{}")
+    done = []
+    real = study_module.simulate
+    monkeypatch.setattr(study_module, "simulate", lambda *a, **k: done.append(1) or real(*a, **k))
+    progress = []
+    again = run_study(small, plan, tmp_path, jobs=1, on_run=lambda n, total: progress.append((n, total)))
+    assert len(done) == 2
+    assert progress == [(4, 6), (5, 6), (6, 6)]
+    assert figures(first) == figures(again)
+
+
+@pytest.mark.parametrize("what", ["schedule", "data", "test", "model", "strategy", "version"])
+def test_a_change_of_anything_that_matters_runs_anew(tmp_path, small, plan, monkeypatch, what):
+    def finished():
+        return {path.name for path in (tmp_path / "runs").glob("*.json")}
+
+    run_study(small, plan, tmp_path, jobs=1)
+    before, test = finished(), None
+    if what == "schedule":
+        plan = replace(plan, schedule=replace(plan.schedule, batch=4))
+    elif what == "data":
+        small = replace(small, X=small.X + 1e-6)
+    elif what == "test":
+        test = small
+    elif what == "model":
+        monkeypatch.setitem(models.BY_NAME, "binary_relevance", lambda: models.BinaryRelevance(n_jobs=1))
+    elif what == "strategy":
+        monkeypatch.setitem(queries.BY_NAME, "uncertainty", lambda: Uncertainty(measure="margin"))
+    else:
+        monkeypatch.setattr(study_module, "version", lambda package: "99.0")
+    run_study(small, plan, tmp_path, test=test, jobs=1)
+    assert len(finished() - before) == (3 if what == "strategy" else 6)
+
+
+def test_more_seeds_add_to_what_is_there(tmp_path, small, plan):
+    run_study(small, replace(plan, seeds=(0,)), tmp_path, jobs=1)
+    progress = []
+    study = run_study(small, plan, tmp_path, jobs=1, on_run=lambda n, total: progress.append((n, total)))
+    assert progress[0] == (2, 6)
+    assert study.table.distinct("seed") == [(0,), (1,), (2,)]
+
+
+def test_results_and_settings_are_saved_beside_the_runs(tmp_path, small, plan):
+    study = run_study(small, plan, tmp_path, jobs=1)
+    lines = (tmp_path / "results.csv").read_text().splitlines()
+    assert len(lines) == 1 + len(study.table) == 1 + 6 * 4
+    facts = json.loads((tmp_path / "study.json").read_text())
+    assert facts["seeds"] == [0, 1, 2]
+    assert facts["data"]["items"] == 90
+    assert "numpy" in facts["versions"]
+
+
+def test_a_newcomer_in_the_registry_needs_no_edit_here(tmp_path, small, plan, monkeypatch):
+    monkeypatch.setitem(models.BY_NAME, "mine", models.BinaryRelevance)
+    monkeypatch.setitem(queries.BY_NAME, "my_query", lambda: Uncertainty(measure="variance"))
+    study = run_study(small, replace(plan, models=("mine",), strategies=("random", "my_query")), tmp_path, jobs=1)
+    assert study.table.distinct("model", "strategy", "control") == [
+        ("mine", "random", "random"),
+        ("mine", "my_query", "random"),
+    ]
+
+
+def test_the_control_asks_for_the_same(monkeypatch):
+    assert control_of("uncertainty") == control_of("random") == "random"
+    assert control_of("uncertainty_pairs") == "random_pairs"
+    monkeypatch.setattr(queries, "BY_NAME", {"uncertainty": Uncertainty, "dice": Random})
+    assert control_of("uncertainty") == "dice"
+
+
+def test_each_worker_keeps_to_its_share_of_the_cores():
+    from joblib import cpu_count, delayed
+
+    from labelwise.experiments.study import _in_parallel
+
+    jobs = 2 * cpu_count()
+    threads = list(_in_parallel((delayed(_blas_threads)() for _ in range(2)), jobs))
+    assert set(threads) == {1}
+
+
+def _blas_threads():
+    import numpy as np
+    from threadpoolctl import threadpool_info
+
+    np.ones((2, 2)) @ np.ones((2, 2))
+    return max(pool["num_threads"] for pool in threadpool_info())
+
+
+def test_what_is_not_registered_or_given_twice_is_refused(plan):
+    with pytest.raises(ValueError, match="no strategy 'clever'; there are random"):
+        replace(plan, strategies=("clever",))
+    with pytest.raises(ValueError, match="no model 'gpt'"):
+        replace(plan, models=("gpt",))
+    with pytest.raises(ValueError, match="seeds must be one or more different values"):
+        Plan(("binary_relevance",), ("random",), (1, 1))
+
+
+def test_a_study_of_no_jobs_is_refused(tmp_path, small, plan):
+    with pytest.raises(ValueError, match="jobs must be at least 1, got -2"):
+        run_study(small, plan, tmp_path, jobs=-2)
