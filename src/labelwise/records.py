@@ -24,7 +24,8 @@ class LabelData:
     Y : (n, q) csr_array of bool
         True where the label is known to be present. Never True where the entry is not observed.
     observed : (n, q) csr_array of bool, or None
-        True where the label was answered, yes or no. None means that every entry is known.
+        True where the label was answered, yes or no. None means that every entry is known. Explicit False and repeated
+        entries are taken out of both, so that counting their entries counts labels.
     item_ids, label_names : tuples of unique str
     feature_names : tuple of str, or None
     items : tuple, or None
@@ -52,24 +53,29 @@ class LabelData:
     def __post_init__(self) -> None:
         n, d = self.X.shape
         q = len(self.label_names)
-        _check_shape("Y", self.Y.shape, (n, q))
-        if self.observed is not None:
-            _check_shape("observed", self.observed.shape, (n, q))
-            stray = self.Y.astype(np.int8) - self.Y.multiply(self.observed).astype(np.int8)
-            if stray.count_nonzero():
-                row, column = (int(i[0]) for i in stray.nonzero())
-                raise ValueError(
-                    f"Y is True at item {self.item_ids[row]!r}, label {self.label_names[column]!r}, "
-                    "which observed says was never answered; mark it as observed or clear it"
-                )
-        _check_finite(self.X)
-        for what, names, size in (("item_ids", self.item_ids, n), ("feature_names", self.feature_names, d)):
+        for what, names, size, of in (
+            ("item_ids", self.item_ids, n, "rows"),
+            ("items", self.items, n, "rows"),
+            ("feature_names", self.feature_names, d, "columns"),
+        ):
             if names is not None and len(names) != size:
-                raise ValueError(f"{what} has {len(names)} entries, but X has {size}")
-        if self.items is not None and len(self.items) != n:
-            raise ValueError(f"items has {len(self.items)} entries, but X has {n} rows")
+                raise ValueError(f"{what} has {len(names)} entries, but X has {size} {of}")
         check_unique("item id", self.item_ids)
         check_unique("label name", self.label_names)
+        _check_finite(self.X)
+        object.__setattr__(self, "Y", _tidy("Y", self.Y, (n, q)))
+        if self.observed is not None:
+            object.__setattr__(self, "observed", _tidy("observed", self.observed, (n, q)))
+            self._check_nothing_stray()
+
+    def _check_nothing_stray(self) -> None:
+        stray = self.Y.astype(np.int8) - self.Y.multiply(self.observed).astype(np.int8)
+        if stray.count_nonzero():
+            row, column = (int(i[0]) for i in stray.nonzero())
+            raise ValueError(
+                f"Y is True at item {self.item_ids[row]!r}, label {self.label_names[column]!r}, "
+                "which observed says was never answered; mark it as observed or clear it"
+            )
 
     @classmethod
     def from_arrays(
@@ -83,12 +89,18 @@ class LabelData:
         feature_names: Iterable[str] | None = None,
         items: Sequence[Any] | None = None,
     ) -> LabelData:
-        """Build from dense arrays, sparse matrices or data frames; NaN in a dense Y, or Y=None, means unknown."""
+        """Build from dense arrays, sparse matrices or data frames; NaN in a dense Y, or Y=None, means unknown.
+
+        What Y says of an entry that `observed` hides is forgotten. Ids and names come from data frames where they are
+        not given; two data frames must have the same index, because rows are matched by position.
+        """
         if label_names is None and hasattr(Y, "columns"):
             label_names = Y.columns
         if feature_names is None and hasattr(X, "columns"):
             feature_names = X.columns
-        if item_ids is None and hasattr(X, "index") and hasattr(X, "columns"):
+        if _is_frame(X) and _is_frame(Y) and not X.index.equals(Y.index):
+            raise ValueError("X and Y have different indices; use Y.reindex(X.index), or Y.to_numpy() if rows do match")
+        if item_ids is None and _is_frame(X):
             item_ids = X.index
         features = as_features(X)
         names = None if label_names is None else tuple(str(name) for name in label_names)
@@ -132,20 +144,52 @@ class LabelData:
 
     def take(self, rows: npt.ArrayLike) -> LabelData:
         """The items at these positions, in this order."""
-        picked: list[int] = np.arange(self.n_items)[np.asarray(rows)].tolist()
+        rows = np.atleast_1d(np.asarray(rows))
+        picked = np.arange(self.n_items)[rows if rows.size else rows.astype(np.intp)]  # [] is an array of float
         return replace(
             self,
             X=self.X[picked],
             Y=self.Y[picked],
             observed=None if self.observed is None else self.observed[picked],
-            item_ids=tuple(self.item_ids[i] for i in picked),
-            items=None if self.items is None else tuple(self.items[i] for i in picked),
+            item_ids=tuple(self.item_ids[i] for i in picked.tolist()),
+            items=None if self.items is None else tuple(self.items[i] for i in picked.tolist()),
         )
 
     def hide(self) -> LabelData:
         """The same items with every label unknown: what a campaign starts from."""
         nothing = sp.csr_array(self.Y.shape, dtype=bool)
         return replace(self, Y=nothing, observed=nothing.copy())
+
+    def with_label(self, name: str) -> LabelData:
+        """The same items with one more label, the last, unknown for all of them."""
+        column = sp.csr_array((self.n_items, 1), dtype=bool)
+        return replace(
+            self,
+            Y=sp.hstack([self.Y, column], format="csr"),
+            observed=sp.hstack([self.observed_mask(), column], format="csr"),
+            label_names=(*self.label_names, str(name)),
+        )
+
+    def with_items(self, more: LabelData) -> LabelData:
+        """These items and then those of `more`, which has the same features and labels."""
+        if more.label_names != self.label_names:
+            raise ValueError(f"the new items have labels {more.label_names}, expected {self.label_names}")
+        if more.n_features != self.n_features:
+            raise ValueError(f"the new items have {more.n_features} features, expected {self.n_features}")
+        if self.feature_names is not None and more.feature_names not in (None, self.feature_names):
+            raise ValueError(f"the new items have features {more.feature_names}, expected {self.feature_names}")
+        all_known = self.observed is None and more.observed is None
+        items = None
+        if self.items is not None or more.items is not None:
+            items = (self.items or (None,) * self.n_items) + (more.items or (None,) * more.n_items)
+        return replace(
+            self,
+            X=_stack(self.X, more.X),
+            Y=sp.vstack([self.Y, more.Y], format="csr"),
+            observed=None if all_known else sp.vstack([self.observed_mask(), more.observed_mask()], format="csr"),
+            item_ids=self.item_ids + more.item_ids,
+            items=items,
+        )
 
     def observed_mask(self) -> sp.csr_array:
         """The mask as a matrix even when everything is observed (then it has n × q entries)."""
@@ -157,13 +201,13 @@ class Question:
     """Ask a person about `labels` of `item`: all its open labels, or a single one.
 
     `reason` says why: "strategy", "cold start" (nothing is known yet) or "control" (the random share);
-    `score` is the strategy's own figure, higher meaning more worth asking.
+    `score` is the strategy's own figure, higher meaning more worth asking; questions are equal without regard to it.
     """
 
     item: str
     labels: tuple[str, ...]
     reason: str = "strategy"
-    score: float = float("nan")
+    score: float = field(default=float("nan"), compare=False)
 
 
 @dataclass(frozen=True)
@@ -187,6 +231,11 @@ class Answer:
     reason: str = "strategy"
     correction: bool = False
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.values, Mapping):
+            raise TypeError(f"values must map label names to True or False, got {self.values!r}; see also Answer.to")
+        object.__setattr__(self, "values", dict(self.values))  # a copy: what was said stays said
+
     @classmethod
     def to(cls, question: Question, present: Iterable[str]) -> Answer:
         """Answer a question in full: the labels in `present` are there, the question's other labels are not."""
@@ -199,38 +248,36 @@ class Answer:
 
 def as_features(X: Any) -> Features:
     """X as a 2-D float array or csr_array, float32 and float64 kept."""
-    if sp.issparse(X):
-        X = sp.csr_array(X)
-        return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-    X = np.asarray(X)
+    X = X if sp.issparse(X) else _as_numbers("X", X)
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (items, features), got shape {X.shape}")
+    X = sp.csr_array(X) if sp.issparse(X) else X
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
 def as_labels(Y: Any, observed: Any = None) -> tuple[sp.csr_array, sp.csr_array | None]:
     """A user's Y (dense with NaN for unknown, sparse, or a data frame) and mask as sparse booleans."""
-    mask = None if observed is None else sp.csr_array(observed).astype(bool)
+    known = None
     if sp.issparse(Y):
-        labels = sp.csr_array(Y)
+        labels = sp.csr_array(Y, copy=True)
+        labels.sum_duplicates()
+        if np.isnan(labels.data).any():
+            raise ValueError("a sparse Y cannot hold NaN; give the mask of known entries as observed")
         _check_zero_one(labels.data)
-        labels = labels.astype(bool)
     else:
-        dense = np.asarray(Y)
+        dense = _as_numbers("Y", Y)
         if dense.ndim != 2:
             raise ValueError(f"Y must have two dimensions (items, labels), got shape {dense.shape}")
-        dense = dense if dense.dtype == bool else dense.astype(np.float64)
-        known = ~np.isnan(dense) if dense.dtype != bool else np.ones(dense.shape, dtype=bool)
+        known = ~np.isnan(dense)
         _check_zero_one(dense[known])
-        labels = sp.csr_array(np.where(known, dense, 0).astype(bool))
-        if not known.all():
-            mask = sp.csr_array(known) if mask is None else mask.multiply(known).tocsr()
-    if mask is not None:
-        _check_shape("observed", mask.shape, labels.shape)
-        mask.eliminate_zeros()
-        labels = labels.multiply(mask).tocsr()
-    labels.eliminate_zeros()
-    return labels, mask
+        labels = sp.csr_array(np.where(known, dense, 0))
+    labels = labels.astype(bool)
+    mask = None if known is None or known.all() else sp.csr_array(known)
+    if observed is not None:
+        given = sp.csr_array(observed).astype(bool)
+        _check_shape("observed", given.shape, labels.shape)
+        mask = given if mask is None else given.multiply(mask).tocsr()
+    return (labels, None) if mask is None else (labels.multiply(mask).tocsr(), mask)
 
 
 def check_unique(what: str, names: Sequence[str]) -> None:
@@ -251,6 +298,44 @@ def _check_shape(what: str, got: tuple[int, ...], expected: tuple[int, ...]) -> 
         raise ValueError(f"{what} has shape {tuple(got)}, expected (items, labels) = {expected}")
 
 
+def _tidy(what: str, mask: Any, shape: tuple[int, int]) -> sp.csr_array:
+    """The same mask as csr_array with sorted columns, without explicit False and repeats; never changed in place."""
+    if not sp.issparse(mask) or mask.dtype != bool:
+        kind = f"{type(mask).__name__} of {getattr(mask, 'dtype', 'unknown type')}"
+        raise TypeError(f"{what} must be a sparse array of bool, got {kind}; LabelData.from_arrays converts it")
+    _check_shape(what, mask.shape, shape)
+    mask = sp.csr_array(mask)
+    if not (mask.has_canonical_format and mask.data.all()):
+        mask = mask.copy()
+        mask.sum_duplicates()
+        mask.eliminate_zeros()
+    return mask
+
+
+def _is_frame(values: Any) -> bool:
+    return hasattr(values, "columns") and hasattr(values, "index")
+
+
+def _as_numbers(what: str, values: Any) -> npt.NDArray[Any]:
+    """A dense array of float or bool; None, NaN and pandas' NA become NaN."""
+    array = np.asarray(values)
+    if array.dtype in (np.bool_, np.float32, np.float64):
+        return array
+    try:
+        if _is_frame(values):
+            return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} must hold numbers: {error}") from error
+
+
+def _stack(X: Features, more: Features) -> Features:
+    """Rows of `more` under those of X, sparse or dense as X is."""
+    if sp.issparse(X):
+        return sp.vstack([X, sp.csr_array(more)], format="csr")
+    return np.vstack([X, more.toarray() if sp.issparse(more) else more])
+
+
 def _check_finite(X: Features) -> None:
     values = X.data if sp.issparse(X) else X
     wrong = ~np.isfinite(values)
@@ -265,4 +350,4 @@ def _check_zero_one(values: npt.NDArray[Any]) -> None:
         return
     wrong = values[(values != 0) & (values != 1)]
     if wrong.size:
-        raise ValueError(f"Y must hold 0 and 1 (NaN for unknown), got {wrong[0]!r}")
+        raise ValueError(f"Y must hold 0 and 1 (NaN for unknown), got {wrong[0].item()!r}")
