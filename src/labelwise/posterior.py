@@ -112,7 +112,8 @@ class LabelPosterior:
         scale = np.sqrt(covariances.variances())  # (n, q)
         own = rng.standard_normal((n_samples, *p.shape)) * np.sqrt(covariances.diagonal)  # (s, n, q)
         shared = rng.standard_normal((n_samples, self.n_items, covariances.factor.shape[2]))  # (s, n, r)
-        normal = (own + np.einsum("nqr,snr->snq", covariances.factor, shared)) / scale
+        common = (shared.swapaxes(0, 1) @ covariances.factor.swapaxes(1, 2)).swapaxes(0, 1)  # (s, n, q)
+        normal = (own + common) / scale
         return normal < ndtri(p)
 
     def given(self, values: Any, observed: Any) -> LabelPosterior:
@@ -178,8 +179,8 @@ class GivenPosterior(LabelPosterior):
         covariances, gain = self._knowledge()
         surprise = np.where(observed, values - p, 0.0) / covariances.diagonal  # (n, q), D⁻¹ (y - p) on what is known
         shared = np.einsum("nrt,nqt,nq->nr", gain, covariances.factor, surprise)  # (n, r), E[η | known]
-        other = p + np.einsum("nqr,nr->nq", covariances.factor, shared)
-        return np.where(observed, values, np.clip(other, 1e-6, 1 - 1e-6))
+        shift = np.einsum("nqr,nr->nq", covariances.factor, shared)
+        return np.where(observed, values, np.where(shift == 0, p, np.clip(p + shift, 1e-6, 1 - 1e-6)))
 
     def label_covariances(self) -> LabelCovariances:
         covariances, gain = self._knowledge()
@@ -209,7 +210,7 @@ class IgnorantPosterior(LabelPosterior):
         return np.broadcast_to(np.float64(0.5), (self.n_items, self.n_labels))
 
     def rows(self, rows: npt.NDArray[np.intp] | slice) -> IgnorantPosterior:
-        return IgnorantPosterior(np.empty(self.n_items, dtype=bool)[rows].size, self.n_labels)
+        return IgnorantPosterior(np.broadcast_to(np.False_, self.n_items)[rows].size, self.n_labels)
 
 
 def _dense(matrix: Any) -> BoolArray:
