@@ -30,4 +30,8 @@ class Threshold:
         value = np.asarray(self.value, dtype=float)
         if value.ndim and value.shape != (posterior.n_labels,):
             raise ValueError(f"value has shape {value.shape}, expected one number or ({posterior.n_labels},)")
+        if not np.all((value >= 0) & (value <= 1)):
+            raise ValueError(
+                f"value is compared with probabilities, so it must lie between 0 and 1, got {self.value!r}"
+            )
         return posterior.probabilities() > value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Literal
 
 import numpy as np
@@ -49,6 +50,6 @@ class TopLabels:
             return np.rint(expected).astype(int)
         if self.count == "average":
             return np.full(len(p), max(1, round(float(expected.mean())) if len(p) else 1))
-        if isinstance(self.count, str) or self.count < 0:
+        if not isinstance(self.count, Integral) or self.count < 0:
             raise ValueError(f'count must be a whole number, "average" or "expected", got {self.count!r}')
         return np.full(len(p), self.count)

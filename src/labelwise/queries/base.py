@@ -37,7 +37,7 @@ class Strategy(Protocol):
     def target(self) -> Target: ...
 
     def choose(self, posterior: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator) -> Choice:
-        """Up to n questions about entries that are not `closed`; fewer where fewer are open."""
+        """Up to n questions about entries that are not `closed`; fewer where fewer are open or worth asking."""
         ...
 
 
@@ -45,7 +45,7 @@ class ScoringStrategy:
     """A strategy that scores each (item, label) by itself, or each item; higher always means "ask first".
 
     `score` returns (n, q). When items are asked for, the scores of an item's open labels are summed; a strategy with
-    an opinion about whole items only may return (n,) instead.
+    an opinion about whole items only may return (n,) instead. What scores −inf or NaN is never asked.
     """
 
     target: Target
@@ -75,9 +75,14 @@ class ScoringStrategy:
         if self.target == "pairs":
             if scores.shape != free.shape:
                 raise ValueError(
-                    f"{type(self).__name__} scores whole items, shape {scores.shape}; it cannot be asked for pairs"
+                    f"{type(self).__name__} gave scores of shape {scores.shape}; to ask for pairs it must score each, "
+                    f"{free.shape}"
                 )
             return np.where(free, scores, -np.inf)  # (n, q)
+        if scores.shape not in (free.shape, free.shape[:1]):
+            raise ValueError(
+                f"{type(self).__name__} gave scores of shape {scores.shape}, expected {free.shape} or {free.shape[:1]}"
+            )
         if scores.ndim == 2:
             scores = np.where(free, scores, 0.0).sum(1)
         return np.where(free.any(1), scores, -np.inf)  # (n,)

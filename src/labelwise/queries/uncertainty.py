@@ -38,7 +38,7 @@ class Uncertainty(ScoringStrategy):
     measure: Literal["entropy", "margin", "variance"] = "entropy"
 
     def score(self, posterior: LabelPosterior, rng: np.random.Generator) -> FloatArray:
-        p = posterior.probabilities()  # (n, q)
+        p = np.clip(posterior.probabilities(), 0.0, 1.0)  # (n, q), rounding may step over the ends, where entr is −inf
         if self.measure == "entropy":
             return entr(p) + entr(1 - p)
         if self.measure == "margin":
