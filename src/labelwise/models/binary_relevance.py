@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 from joblib import Parallel, delayed
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
@@ -22,8 +25,8 @@ class BinaryRelevance(LabelModel):
     Parameters
     ----------
     classifier : scikit-learn classifier with `predict_proba` or `decision_function`, optional
-        Cloned for each label; by default logistic regression with C = 10 on rows scaled to unit length is
-        recommended for text; the plain default is `LogisticRegression(C=10, solver="liblinear")`.
+        Cloned for each label; by default `LogisticRegression(C=10, solver="liblinear")`, which on text does best with
+        rows scaled to unit length.
     n_jobs : int, optional
         Labels fitted side by side, as in joblib.
     random_state : int, RandomState or None
@@ -51,6 +54,7 @@ class BinaryRelevance(LabelModel):
 
     def fit(self, X: Any, Y: Any, observed: Any = None) -> Self:
         X, Y, observed = self._check_training(X, Y, observed)
+        X = _narrow(X)
         template = self.classifier if self.classifier is not None else LogisticRegression(C=10.0, solver="liblinear")
         if "random_state" in template.get_params(deep=False) and self.random_state is not None:
             template = clone(template).set_params(random_state=self.random_state)
@@ -65,12 +69,37 @@ class BinaryRelevance(LabelModel):
         return self
 
     def posterior(self, X: Any) -> LabelPosterior:
-        X = self._check_items(X)
-        p = np.tile(self.base_rates_, (X.shape[0], 1))  # (n, q)
-        for j, classifier in enumerate(self.classifiers_):
-            if classifier is not None:
-                p[:, j] = _positive_probability(classifier, X)
-        return MarginalPosterior(p)
+        return _ClassifierPosterior(_narrow(self._check_items(X)), self.classifiers_, self.base_rates_)
+
+
+class _ClassifierPosterior(LabelPosterior):
+    """Beliefs of fitted classifiers, computed when asked for: a pool walked in blocks never has all n × q at once."""
+
+    def __init__(self, X: Any, classifiers: list[Any], base_rates: FloatArray) -> None:
+        super().__init__(X.shape[0], len(classifiers))
+        self._X, self._classifiers, self._base_rates = X, classifiers, base_rates
+        self._probabilities: FloatArray | None = None
+
+    def probabilities(self) -> FloatArray:
+        if self._probabilities is None:
+            p = np.tile(self._base_rates, (self.n_items, 1))  # (n, q)
+            for j, classifier in enumerate(self._classifiers):
+                if classifier is not None:
+                    p[:, j] = _positive_probability(classifier, self._X)
+            self._probabilities = p
+        return self._probabilities
+
+    def rows(self, rows: npt.NDArray[np.intp] | slice) -> LabelPosterior:
+        if self._probabilities is not None:
+            return MarginalPosterior(self._probabilities[rows])
+        return _ClassifierPosterior(self._X[rows], self._classifiers, self._base_rates)
+
+
+def _narrow(X: Any) -> Any:
+    """Sparse X with 32-bit indices where they are wide enough: liblinear and others refuse 64-bit ones."""
+    if not sp.issparse(X) or X.indices.dtype == np.int32 or max(X.nnz, *X.shape) > np.iinfo(np.int32).max:
+        return X
+    return sp.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
 
 
 def _fit_label(template: Any, X: Any, y: BoolArray, answered: BoolArray) -> Any:
@@ -83,4 +112,4 @@ def _fit_label(template: Any, X: Any, y: BoolArray, answered: BoolArray) -> Any:
 def _positive_probability(classifier: Any, X: Any) -> FloatArray:
     if hasattr(classifier, "predict_proba"):
         return classifier.predict_proba(X)[:, 1]
-    return 1 / (1 + np.exp(-classifier.decision_function(X)))
+    return expit(classifier.decision_function(X))
