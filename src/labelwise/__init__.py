@@ -1,6 +1,7 @@
 """labelwise: Bayesian multi-label learning that asks for the fewest labels."""
 
 from labelwise.campaign import Campaign
+from labelwise.data import read, write
 from labelwise.decisions import Threshold, TopLabels
 from labelwise.models import BinaryRelevance
 from labelwise.queries import Random, Uncertainty
@@ -18,4 +19,6 @@ __all__ = [
     "Threshold",
     "TopLabels",
     "Uncertainty",
+    "read",
+    "write",
 ]

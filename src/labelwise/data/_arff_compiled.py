@@ -1,0 +1,91 @@
+"""The compiled engine for the rows of ARFF files: kernels for plain lines, the Python parser for the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwise.data import _kernels as kernels
+from labelwise.data._arff_header import BLANKS
+from labelwise.data._arff_rows import BlockParser, RowParser, SparseBlock
+from labelwise.data._files import decode
+
+
+def sparse(parser: BlockParser, block: bytes, line: int) -> SparseBlock:
+    """As `BlockParser.sparse`."""
+    spec, state = cell_spec(parser.rows, parser.encoding), np.zeros(6, np.int64)
+    out = room(block, shortest_entry=4)  # "0 1,"
+    buffer = np.frombuffer(block, np.uint8)
+    while not kernels.sparse_arff(buffer, state, spec, out):
+        text, after = odd_line(parser, block, line, state)
+        columns, values = parser.row(parser.rows.sparse, text, line + int(state[kernels.LINES]))
+        start, stop = state[kernels.ENTRIES], state[kernels.ENTRIES] + len(columns)
+        out.columns[start:stop], out.values[start:stop] = columns, values
+        out.ends[state[kernels.ROWS]] = stop
+        pass_line(state, after)
+        state[kernels.ENTRIES] = stop
+    entries = state[kernels.ENTRIES]
+    round_hard(block, out.values, out.hard[: state[kernels.HARDS]])
+    lengths = np.diff(out.ends[: state[kernels.ROWS]], prepend=0)
+    return SparseBlock(lengths, out.columns[:entries].copy(), out.values[:entries].copy())
+
+
+def dense(parser: BlockParser, block: bytes, line: int) -> npt.NDArray[np.float64]:
+    """As `BlockParser.dense`."""
+    spec, state = cell_spec(parser.rows, parser.encoding), np.zeros(6, np.int64)
+    values = np.empty((block.count(b"\n") + 1, spec.kinds.size))
+    hards = np.empty((len(block) // 16 + 16, 3), np.int64)
+    buffer = np.frombuffer(block, np.uint8)
+    while not kernels.dense_arff(buffer, state, spec, values, hards):
+        text, after = odd_line(parser, block, line, state)
+        values[state[kernels.ROWS]] = parser.row(parser.rows.dense, text, line + int(state[kernels.LINES]))
+        pass_line(state, after)
+    round_hard(block, values.reshape(-1), hards[: state[kernels.HARDS]])
+    return values[: state[kernels.ROWS]]
+
+
+def cell_spec(rows: RowParser, encoding: str) -> kernels.CellSpec:
+    """The attributes as the kernels want them."""
+    nominal = [attribute.values is not None for attribute in rows.attributes]
+    kinds = np.array(nominal, np.int8) * kernels.NOMINAL + np.array(rows.is_label, np.int8) * kernels.NUMERIC_LABEL
+    counts = [len(attribute.values or ()) for attribute in rows.attributes]
+    values = [value.encode(encoding) for attribute in rows.attributes for value in attribute.values or ()]
+    return kernels.CellSpec(
+        kinds,
+        np.cumsum([0, *counts], dtype=np.int32),
+        np.cumsum([0, *map(len, values)], dtype=np.int32),
+        np.frombuffer(b"".join(values) + b"\0", np.uint8),  # frombuffer refuses an empty one
+    )
+
+
+def room(block: bytes, shortest_entry: int) -> kernels.SparseRows:
+    """Arrays that any block of this size fits into; a number that needs float() is rarely shorter than 16 bytes."""
+    entries = len(block) // shortest_entry + 1
+    return kernels.SparseRows(
+        np.empty(block.count(b"\n") + 1, np.int64),
+        np.empty(entries, np.int32),
+        np.empty(entries, np.float64),
+        np.empty((len(block) // 16 + 16, 3), np.int64),
+    )
+
+
+def odd_line(parser: BlockParser, block: bytes, line: int, state: npt.NDArray[np.int64]) -> tuple[str, int]:
+    """The line a kernel stopped at, and the place behind it."""
+    start = int(state[kernels.POSITION])
+    after = block.find(b"\n", start) + 1 or len(block)
+    raw = decode(block[start:after], parser.encoding, parser.path, line + int(state[kernels.LINES]))
+    return raw.strip(BLANKS), after
+
+
+def pass_line(state: npt.NDArray[np.int64], after: int) -> None:
+    state[kernels.POSITION] = after
+    state[kernels.ROWS] += 1
+    state[kernels.LINES] += 1
+
+
+def round_hard(block: bytes, values: npt.NDArray[np.float64], hards: npt.NDArray[Any]) -> None:
+    """Numbers with more digits than the kernels round correctly go through float()."""
+    if len(hards):
+        values[hards[:, 0]] = [float(block[start:stop]) for _, start, stop in hards.tolist()]
