@@ -2,7 +2,7 @@
 
 from labelwise.campaign import Campaign
 from labelwise.data import read, write
-from labelwise.decisions import Threshold, TopLabels
+from labelwise.decisions import ClassMass, ExpectedF1, Threshold, TopLabels, TunedThreshold
 from labelwise.models import BinaryRelevance
 from labelwise.queries import Random, Uncertainty
 from labelwise.records import Answer, LabelData, Question
@@ -13,11 +13,14 @@ __all__ = [
     "Answer",
     "BinaryRelevance",
     "Campaign",
+    "ClassMass",
+    "ExpectedF1",
     "LabelData",
     "Question",
     "Random",
     "Threshold",
     "TopLabels",
+    "TunedThreshold",
     "Uncertainty",
     "read",
     "write",

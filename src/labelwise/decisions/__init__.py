@@ -1,13 +1,18 @@
 """Decisions: from beliefs to label sets. `BY_NAME` is what the command, the page and the tests go by."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from labelwise.decisions.base import ScoredSets, score_sets
+from labelwise.decisions.class_mass import ClassMass
+from labelwise.decisions.expected_f1 import ExpectedF1
 from labelwise.decisions.threshold import Threshold
 from labelwise.decisions.top_labels import TopLabels
+from labelwise.decisions.tuned_threshold import TunedThreshold
 from labelwise.posterior import LabelPosterior
 
 
@@ -17,6 +22,21 @@ class Decision(Protocol):
     def decide(self, posterior: LabelPosterior) -> npt.NDArray[np.bool_]: ...
 
 
-BY_NAME: dict[str, Callable[[], Decision]] = {"threshold": Threshold, "top_labels": TopLabels}
+BY_NAME: dict[str, Callable[[], Decision]] = {
+    "expected_f1": ExpectedF1,
+    "expected_f1_per_item": partial(ExpectedF1, average="samples"),
+    "threshold": Threshold,
+    "top_labels": TopLabels,
+}
 
-__all__ = ["BY_NAME", "Decision", "Threshold", "TopLabels"]
+__all__ = [
+    "BY_NAME",
+    "ClassMass",
+    "Decision",
+    "ExpectedF1",
+    "ScoredSets",
+    "Threshold",
+    "TopLabels",
+    "TunedThreshold",
+    "score_sets",
+]

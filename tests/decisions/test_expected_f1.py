@@ -1,0 +1,311 @@
+"""ExpectedF1: exhaustive search, dependence that only samples see, draws by block, bins, and the odd cases."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from labelwise.decisions import ExpectedF1, base, expected_f1, score_sets
+from labelwise.numerics.probability_groups import logit_codes
+from labelwise.posterior import IgnorantPosterior, LabelPosterior, MarginalPosterior
+
+ALL = [(average, method) for average in ("macro", "samples") for method in ("independent", "samples")]
+
+
+class Mixture(LabelPosterior):
+    """A finite mixture: with the given chances the probabilities are those of one of a few tables."""
+
+    def __init__(self, tables, chances):
+        super().__init__(*tables.shape[1:])
+        self.tables, self.chances = tables, chances  # (cases, n, q), (cases,)
+
+    def probabilities(self):
+        return np.tensordot(self.chances, self.tables, 1)
+
+    def rows(self, rows):
+        return Mixture(self.tables[:, rows], self.chances)
+
+    def sample_probabilities(self, n_samples, rng):
+        return self.tables[rng.choice(len(self.chances), n_samples, p=self.chances)]
+
+    def sample_labels(self, n_samples, rng):
+        p = self.sample_probabilities(n_samples, rng)
+        return rng.random(p.shape) < p
+
+    def expected_f1(self, sets, empty):
+        """(q,) exact expected F1 of (n, q) sets, per label, by summing over every outcome of every case."""
+        n, q = sets.shape
+        outcomes = np.array(list(product([0, 1], repeat=n)))  # (2ⁿ, n)
+        value = np.zeros(q)
+        for table, chance in zip(self.tables, self.chances, strict=True):
+            weight = np.prod(np.where(outcomes[:, :, None] == 1, table, 1 - table), axis=1)  # (2ⁿ, q)
+            total = outcomes.sum(1)[:, None] + sets.sum(0)
+            f = np.where(total > 0, 2 * (outcomes @ sets) / np.maximum(total, 1), empty)
+            value += chance * (weight * f).sum(0)
+        return value
+
+
+def beliefs(n=7, q=4, seed=0, power=2):
+    return MarginalPosterior(np.random.default_rng(seed).random((n, q)) ** power)
+
+
+def per_item(posterior):
+    """The same beliefs with items and labels exchanged, so that macro and sample-wise problems can be compared."""
+    return MarginalPosterior(np.ascontiguousarray(posterior.probabilities().T))
+
+
+def every_set(n):
+    return [np.array(chosen) for chosen in product([False, True], repeat=n)]
+
+
+@pytest.mark.parametrize("empty", [0.0, 1.0])
+def test_macro_sets_are_the_best_of_all_sets(empty):
+    posterior = beliefs()
+    exact = Mixture(posterior.probabilities()[None], np.ones(1))
+    values = np.array([exact.expected_f1(np.tile(s[:, None], 4).astype(int), empty) for s in every_set(7)])  # (2⁷, q)
+    result = ExpectedF1(empty_score=empty).decide_scored(posterior)
+    np.testing.assert_allclose(result.expected, values.max(0), rtol=1e-11)
+    np.testing.assert_allclose(exact.expected_f1(result.sets.astype(int), empty), values.max(0), rtol=1e-11)
+    assert result.average == "macro" and result.mean == pytest.approx(values.max(0).mean())
+
+
+def test_sample_wise_is_macro_with_items_and_labels_exchanged():
+    posterior = beliefs(n=30, q=6)
+    rows = ExpectedF1("samples", beta=0.7, empty_score=0.2).decide_scored(posterior)
+    columns = ExpectedF1("macro", beta=0.7, empty_score=0.2).decide_scored(per_item(posterior))
+    np.testing.assert_array_equal(rows.sets, columns.sets.T)
+    np.testing.assert_allclose(rows.expected, columns.expected, rtol=1e-12)
+
+
+def test_default_for_nothing_predicted_and_nothing_there():
+    faint = MarginalPosterior(np.full((1, 3), 0.01))
+    per_label, per_row = ExpectedF1().decide_scored(faint), ExpectedF1("samples").decide_scored(faint)
+    assert per_label.sets.all()  # 0/0 counts 0: a label with any chance is predicted somewhere
+    assert not per_row.sets.any()  # 0/0 counts 1: an item without labels is a success
+    np.testing.assert_allclose(per_label.expected, 0.01)
+    np.testing.assert_allclose(per_row.expected, 0.99**3)
+    assert not ExpectedF1(empty_score=0.5).decide(faint).any()
+
+
+# -- samples -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("average", ["macro", "samples"])
+@pytest.mark.parametrize("beta", [1.0, 2.0])
+def test_many_samples_agree_with_the_exact_rule_where_labels_are_independent(average, beta):
+    posterior = beliefs(n=40, q=5)
+    exact = ExpectedF1(average, beta=beta).decide_scored(posterior)
+    sampled = ExpectedF1(average, beta=beta, method="samples", n_samples=4000).decide_scored(posterior)
+    np.testing.assert_allclose(sampled.expected, exact.expected, atol=0.03)  # at most ½/√4000, times 4
+    truth = score_sets(posterior, sampled.sets, average=average, beta=beta)
+    assert truth.expected.min() > 0 and np.all(truth.expected > exact.expected - 0.02)
+
+
+def test_sample_wise_draws_see_labels_that_come_together():
+    together = Mixture(np.stack([np.ones((1, 5)), np.zeros((1, 5))]), np.array([0.3, 0.7]))  # all labels, or none
+    blind = ExpectedF1("samples").decide(together)
+    seeing = ExpectedF1("samples", method="samples", n_samples=2000).decide_scored(together)
+    assert blind.any()  # 0.3 each, apart: an item without any would be rare
+    assert not seeing.sets.any()
+    assert seeing.expected[0] == pytest.approx(0.7, abs=0.04)
+
+
+def test_macro_draws_see_items_that_come_together():
+    high = np.array([0.9, 0.9, 0.8, 0.8, 0.7, 0.7, 0.7, 0.7])[:, None]
+    posterior = Mixture(np.stack([high, high / 50]), np.array([0.5, 0.5]))
+    sampled = ExpectedF1(method="samples", n_samples=3000).decide_scored(posterior)
+    values = [posterior.expected_f1(np.arange(8)[:, None] < k, 0.0)[0] for k in range(9)]
+    assert sampled.mean == pytest.approx(max(values), abs=0.03)
+    assert posterior.expected_f1(sampled.sets.astype(int), 0.0)[0] > max(values) - 0.01
+    assert abs(ExpectedF1().decide_scored(posterior).mean - max(values)) > 0.08  # what independence would promise
+
+
+@pytest.mark.parametrize("entries", [2**22, 5 * 3 * 6])  # one block, and blocks of six items
+def test_macro_statistics_equal_the_naive_formula_on_the_same_draws(monkeypatch, entries):
+    monkeypatch.setattr(expected_f1, "SAMPLE_ENTRIES", entries)
+    posterior = beliefs(n=20, q=3)
+    rule = ExpectedF1(method="samples", n_samples=5, random_state=11)
+    p, drawn = posterior.probabilities(), []
+    size = min(20, entries // 15)
+    for number, start in enumerate(range(0, 20, size)):
+        rng = np.random.Generator(np.random.Philox(key=np.array([11, number], dtype=np.uint64)))
+        block = p[start : start + size]
+        drawn.append(rng.random((5, *block.shape)) < block)
+    y = np.concatenate(drawn, axis=1)  # (s, n, q), all draws kept
+    result = rule.decide_scored(posterior)
+    codes = logit_codes(p, expected_f1.CUTS, expected_f1.CUT_REACH)
+    for j in range(3):
+        values = []
+        for cut in np.unique(codes[:, j]):
+            chosen = codes[:, j] <= cut
+            values.append(np.mean([2 * (t & chosen).sum() / max(t.sum() + chosen.sum(), 1) for t in y[:, :, j]]))
+        assert result.expected[j] == pytest.approx(max(values), rel=1e-12)
+        np.testing.assert_array_equal(result.sets[:, j], codes[:, j] <= np.unique(codes[:, j])[np.argmax(values)])
+
+
+@pytest.mark.parametrize("average", ["macro", "samples"])
+def test_seed_decides_the_draws(average):
+    posterior = beliefs(n=30, q=4)
+
+    def expected(seed):
+        rule = ExpectedF1(average, method="samples", n_samples=5, random_state=seed)
+        return rule.decide_scored(posterior).expected
+
+    np.testing.assert_array_equal(expected(1), expected(1))
+    assert not np.array_equal(expected(1), expected(2))
+
+
+def test_blocks_have_draws_of_their_own(monkeypatch):
+    monkeypatch.setattr(expected_f1, "SAMPLE_ENTRIES", 5)
+    same = MarginalPosterior(np.full((40, 1), 0.5))
+    found = ExpectedF1("samples", method="samples", n_samples=5).decide_scored(same).expected
+    assert len(set(found)) > 2
+
+
+# -- large batches -----------------------------------------------------------------------------------------------------
+
+
+def test_bins_lose_next_to_nothing(monkeypatch):
+    rng = np.random.default_rng(5)
+    posterior = MarginalPosterior(rng.beta([0.02, 0.2, 1.0], [2.0, 2.0, 3.0], (6000, 3)))
+    exact = ExpectedF1().decide_scored(posterior)
+    monkeypatch.setattr(base, "EXACT_ENTRIES", 100)
+    monkeypatch.setattr(base, "BLOCK_ENTRIES", 1000)
+    binned = ExpectedF1().decide_scored(posterior)
+    np.testing.assert_allclose(binned.expected, exact.expected, atol=1e-4)
+    by_bins = score_sets(posterior, exact.sets)
+    monkeypatch.undo()
+    np.testing.assert_allclose(score_sets(posterior, binned.sets).expected, exact.expected, atol=1e-4)
+    np.testing.assert_allclose(by_bins.expected, exact.expected, atol=1e-4)
+
+
+def test_a_large_batch_is_never_asked_for_as_a_whole(monkeypatch):
+    class Blocks(MarginalPosterior):
+        def probabilities(self):
+            assert self.n_items <= 50, "the whole batch at once"
+            return super().probabilities()
+
+        def rows(self, rows):
+            return Blocks(self._probabilities[rows])
+
+    for module, name in ((base, "EXACT_ENTRIES"), (base, "BLOCK_ENTRIES"), (expected_f1, "SAMPLE_ENTRIES")):
+        monkeypatch.setattr(module, name, 200)
+    posterior = Blocks(np.random.default_rng(0).random((300, 4)))
+    for average, method in ALL:
+        assert ExpectedF1(average, method=method, n_samples=2).decide(posterior).shape == (300, 4)
+    assert score_sets(posterior, np.ones((300, 4), dtype=bool)).expected.shape == (4,)
+
+
+# -- every average and method ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("average", "method"), ALL)
+def test_expected_scores_are_those_of_the_sets_returned(average, method):
+    posterior = beliefs(n=25, q=6)
+    result = ExpectedF1(average, method=method, n_samples=3000).decide_scored(posterior)
+    tolerance = 1e-11 if method == "independent" else 0.04
+    np.testing.assert_allclose(
+        score_sets(posterior, result.sets, average=average).expected, result.expected, atol=tolerance
+    )
+    np.testing.assert_array_equal(ExpectedF1(average, method=method, n_samples=3000).decide(posterior), result.sets)
+
+
+@pytest.mark.parametrize("average", ["macro", "samples"])
+def test_order_of_items_and_labels_does_not_matter(average):
+    posterior = beliefs(n=30, q=5)
+    items, labels = np.random.default_rng(1).permutation(30), np.array([4, 2, 0, 1, 3])
+    moved = MarginalPosterior(posterior.probabilities()[items][:, labels])
+    straight = ExpectedF1(average).decide(posterior)
+    np.testing.assert_array_equal(ExpectedF1(average).decide(moved), straight[items][:, labels])
+
+
+@pytest.mark.parametrize(("average", "method"), ALL)
+def test_equal_probabilities(average, method):
+    same = MarginalPosterior(np.full((6, 6), 0.4))
+    result = ExpectedF1(average, method=method, empty_score=0.0, n_samples=500).decide_scored(same)
+    assert result.sets.all()  # one more of the same is worth it as long as p > F/2
+    sure = MarginalPosterior(np.where(np.eye(6) == 1, 1.0, 0.2))
+    np.testing.assert_array_equal(ExpectedF1(average, method=method, n_samples=500).decide(sure), np.eye(6, dtype=bool))
+
+
+@pytest.mark.parametrize(("average", "method"), ALL)
+def test_impossible_entries_are_never_chosen(average, method):
+    p = np.random.default_rng(2).random((12, 4))
+    p[:, 1], p[5] = 0.0, 0.0
+    sets = ExpectedF1(average, method=method, n_samples=50).decide(MarginalPosterior(p))
+    assert not sets[p == 0].any() and sets.any()
+
+
+@pytest.mark.parametrize(("average", "method"), ALL)
+def test_certain_beliefs_are_followed(average, method):
+    truth = np.random.default_rng(3).random((9, 5)) < 0.4
+    truth[0] = False
+    result = ExpectedF1(average, method=method, n_samples=3, empty_score=1.0).decide_scored(
+        MarginalPosterior(truth.astype(float))
+    )
+    np.testing.assert_array_equal(result.sets, truth)
+    np.testing.assert_allclose(result.expected, 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("average", "method"), ALL)
+def test_labels_that_are_not_known_are_left_out(average, method):
+    posterior = beliefs(n=20, q=4)
+    known = np.array([True, False, True, True])
+    part = ExpectedF1(average, method=method, known_labels=known, n_samples=60).decide(posterior)
+    assert not part[:, 1].any() and part.any()
+    if method == "independent":
+        others = ExpectedF1(average).decide(MarginalPosterior(posterior.probabilities()[:, known]))
+        np.testing.assert_array_equal(part[:, known], others)
+
+
+@pytest.mark.parametrize(("average", "method"), ALL)
+def test_a_batch_without_items(average, method):
+    result = ExpectedF1(average, method=method).decide_scored(MarginalPosterior(np.zeros((0, 3))))
+    assert result.sets.shape == (0, 3) and result.sets.dtype == bool
+    if average == "macro":
+        np.testing.assert_array_equal(result.expected, np.zeros(3))
+    else:
+        assert result.expected.shape == (0,) and np.isnan(result.mean)
+
+
+def test_beta_widens_the_sets():
+    posterior = beliefs(n=60, q=5)
+    for average in ("macro", "samples"):
+        sizes = [ExpectedF1(average, beta=beta).decide(posterior).sum() for beta in (0.01, 0.5, 1.0, 2.0, 100.0)]
+        assert sizes == sorted(sizes) and sizes[0] < sizes[2] < sizes[4]
+
+
+def test_ignorance_is_accepted():
+    assert ExpectedF1().decide(IgnorantPosterior(5, 3)).all()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"average": "micro"}, "average must be one of .*micro"),
+        ({"beta": 0.0}, "beta must be positive and finite, got 0.0"),
+        ({"beta": float("nan")}, "beta"),
+        ({"method": "exact"}, "method must be .*exact"),
+        ({"empty_score": 2.0}, "empty_score must lie between 0 and 1, got 2.0"),
+        ({"known_labels": [True]}, r"known_labels has shape \(1,\), expected \(4,\)"),
+        ({"method": "samples", "n_samples": 0}, "n_samples must be positive"),
+        ({"method": "samples", "random_state": -1}, "random_state not negative"),
+    ],
+)
+def test_wrong_settings_are_named(wrong, words):
+    with pytest.raises(ValueError, match=words):
+        ExpectedF1(**wrong).decide(beliefs())
+
+
+@pytest.mark.parametrize("bad", [1.5, -0.1, np.nan])
+def test_wrong_probabilities_are_named(bad):
+    p = np.full((3, 2), 0.5)
+    p[1, 1] = bad
+    for average, method in ALL:
+        with pytest.raises(ValueError, match="probabilities must lie between 0 and 1"):
+            ExpectedF1(average, method=method).decide(MarginalPosterior(p))
+
+
+def test_sets_of_another_shape_are_refused():
+    with pytest.raises(ValueError, match=r"sets has shape \(2, 2\), expected \(7, 4\)"):
+        score_sets(beliefs(), np.ones((2, 2)))
