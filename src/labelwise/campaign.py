@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from numbers import Real
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -14,11 +15,14 @@ from sklearn.base import clone
 
 from labelwise.numerics.choosing import random_items, random_pairs
 from labelwise.posterior import IgnorantPosterior, LabelPosterior
-from labelwise.records import Answer, LabelData, Question, as_features, check_unique
+from labelwise.records import Answer, LabelData, Question, as_features
 
 
 class Model(Protocol):
-    """What a campaign needs of a model; `partial_fit(X, Y, observed=...)` is used where it exists."""
+    """What a campaign needs of a model; `partial_fit(X, Y, observed=...)` is used where it exists.
+
+    Answers added in pieces must then teach the same as in one batch, or a resumed campaign would ask otherwise.
+    """
 
     def fit(self, X: Any, Y: Any, observed: Any = None) -> Any: ...
 
@@ -125,6 +129,7 @@ class Campaign:
             raise ValueError(f"n must not be negative, got {n!r}")
         rng = np.random.default_rng([self.random_state, len(self._answers)])
         closed = self._closed({self._row(item) for item in exclude})
+        n = min(n, closed.shape[0] * closed.shape[1] - closed.nnz)
         drawn = rng.random(n) < self.control
         asked = self._random_questions(closed, int(drawn.sum()), rng)
         closed = self._without(closed, asked)
@@ -143,12 +148,12 @@ class Campaign:
         batch = [answers] if isinstance(answers, Answer) else list(answers)
         said: dict[tuple[int, int], bool] = {}
         entries = [self._checked(answer, said) for answer in batch]
-        self._answers.extend(batch)
-        self._entries.extend(entries)
-        for entry in entries:
+        for answer, entry in zip(batch, entries, strict=True):
+            self._answers.append(answer)
+            self._entries.append(entry)
             self._note(entry)
-        if any(answer.correction for answer in batch):
-            self._corrected = len(self._answers)
+            if answer.correction:
+                self._corrected = len(self._answers)
 
     def believe(self, X: Any = None) -> LabelPosterior:
         """Beliefs about new items, or about the pool; before anything is known, one half for every label."""
@@ -172,37 +177,12 @@ class Campaign:
 
     def add_label(self, name: str) -> Self:
         """One more label, unknown for every item so far."""
-        data, column = self._data, sp.csr_array((self._data.n_items, 1), dtype=bool)
-        names = (*data.label_names, str(name))
-        check_unique("label name", names)
-        Y = sp.hstack([data.Y, column], format="csr")
-        observed = sp.hstack([data.observed_mask(), column], format="csr")
-        self._use(replace(data, Y=Y, observed=observed, label_names=names))
+        self._use(self._data.with_label(name))
         return self
 
     def add_items(self, more: LabelData) -> Self:
         """More items for the pool, with the same features and labels; labels observed in them count as known."""
-        data = self._data
-        if more.label_names != data.label_names:
-            raise ValueError(f"the new items have labels {more.label_names}, the campaign has {data.label_names}")
-        if more.n_features != data.n_features:
-            raise ValueError(f"the new items have {more.n_features} features, the campaign has {data.n_features}")
-        known = (
-            None if data.observed is None and more.observed is None else (data.observed_mask(), more.observed_mask())
-        )
-        items = None
-        if data.items is not None or more.items is not None:
-            items = (data.items or (None,) * data.n_items) + (more.items or (None,) * more.n_items)
-        grown = LabelData(
-            X=_stack(data.X, more.X),
-            Y=sp.vstack([data.Y, more.Y], format="csr"),
-            observed=None if known is None else sp.vstack(known, format="csr"),
-            item_ids=data.item_ids + more.item_ids,
-            label_names=data.label_names,
-            feature_names=data.feature_names,
-            items=items,
-        )
-        self._use(grown)
+        self._use(self._data.with_items(more))
         return self
 
     # -- inside: data and answers -------------------------------------------------------------------------------------
@@ -220,14 +200,19 @@ class Campaign:
             self._note(entry)
 
     def _note(self, entry: _Entry) -> None:
-        values, known = self._known.setdefault(entry.row, self._initial(entry.row))
+        if entry.row not in self._known:
+            self._known[entry.row] = self._initial(entry.row)
+        values, known = self._known[entry.row]
         values[entry.labels], known[entry.labels] = entry.values, True
 
     def _initial(self, row: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """What the data itself say of one item: values and mask, (q,) each, fresh copies."""
-        data = self._data
-        known = np.ones(data.n_labels, dtype=bool) if data.observed is None else data.observed[[row]].toarray()[0]
-        return data.Y[[row]].toarray()[0], known
+        Y, observed = self._data.Y, self._data.observed
+        values, known = np.zeros(Y.shape[1], dtype=bool), np.full(Y.shape[1], observed is None)
+        values[Y.indices[Y.indptr[row] : Y.indptr[row + 1]]] = True
+        if observed is not None:
+            known[observed.indices[observed.indptr[row] : observed.indptr[row + 1]]] = True
+        return values, known
 
     def _row(self, item: str) -> int:
         if item not in self._row_of:
@@ -244,7 +229,7 @@ class Campaign:
         for name, value in answer.values.items():
             if name not in self._column_of:
                 raise ValueError(f"there is no label {name!r} in the campaign{_did_you_mean(name, self._column_of)}")
-            if not isinstance(value, bool | np.bool_) and not (isinstance(value, int | float) and value in (0, 1)):
+            if not isinstance(value, Real | np.bool_) or value not in (0, 1):
                 raise ValueError(f"label {name!r} of item {answer.item!r} must be True or False, got {value!r}")
             column = self._column_of[name]
             before = said.get((row, column), bool(values[column]) if known[column] else None)
@@ -373,13 +358,6 @@ def _interleave(control: list[Question], chosen: list[Question], drawn: npt.NDAr
     random, planned = iter(control), iter(chosen)
     merged = [next(random if is_random else planned, None) for is_random in drawn]
     return [question for question in (*merged, *random, *planned) if question is not None]
-
-
-def _stack(X: Any, more: Any) -> Any:
-    """Rows of `more` under those of X, sparse or dense as X is."""
-    if sp.issparse(X):
-        return sp.vstack([X, sp.csr_array(more)], format="csr")
-    return np.vstack([X, more.toarray() if sp.issparse(more) else more])
 
 
 def _did_you_mean(name: str, known: Iterable[str]) -> str:
