@@ -148,6 +148,16 @@ def test_the_control_share_is_marked_and_right(target):
     assert binomtest(drawn, total, 0.2).pvalue > 1e-3
 
 
+def test_one_question_at_a_time_has_the_control_share_too():
+    campaign, drawn = start(make_pool(300), strategy=InOrder(), control=0.3), 0
+    for _ in range(250):
+        (question,) = campaign.ask(1)
+        drawn += question.reason == "control"
+        campaign.tell(Answer(question.item, {"a": True}, question.reason))
+    assert binomtest(drawn, 250, 0.3).pvalue > 1e-3
+    assert drawn == sum(answer.reason == "control" for answer in campaign.answers)
+
+
 def test_control_questions_are_uniform_over_the_open_items_and_stand_anywhere():
     items, places, campaign = np.zeros(24), np.zeros(6), start(strategy=InOrder(), control=0.25)
     for seed in range(1000):
