@@ -17,7 +17,20 @@ from labelwise.posterior import BoolArray, FloatArray
 CUTS = (1, 2, 3)  # precision@k is reported for these k, and as their mean
 BINS = 15  # of equal width, for the calibration error
 LOWER_IS_BETTER = frozenset({"ranking_loss", "log_loss", "calibration_error"})
-COUNTS = ("labels_without_positives", "labels_without_negatives")  # what `evaluate` tells beside the measures
+METRICS = (
+    *(f"precision_at_{k}" for k in CUTS),
+    "precision_at_1_3",
+    "macro_f1",
+    "micro_f1",
+    "sample_f1",
+    "macro_roc_auc",
+    "micro_roc_auc",
+    "macro_average_precision",
+    "micro_average_precision",
+    "ranking_loss",
+    "log_loss",
+    "calibration_error",
+)
 
 
 class Ranked(NamedTuple):
@@ -152,7 +165,7 @@ def evaluate(
 ) -> dict[str, float]:
     """Every measure of this module by name; label sets are those with probability above ½ unless given.
 
-    Precision@k is there for k = 1, 2, 3 up to the number of labels, and `precision_at_1_3` is their mean.
+    `precision_at_1_3` is the mean of precision@1, @2 and @3; with fewer labels than k, precision@k is NaN and left out.
     `labels_without_positives` and `labels_without_negatives` count the labels that were left out: the first of
     macro-F1 and macro average precision, both of macro-AUC.
 
@@ -166,12 +179,12 @@ def evaluate(
     predicted = p > 0.5 if predicted_sets is None else np.asarray(predicted_sets, dtype=bool)
     if predicted.shape != p.shape:
         raise ValueError(f"predicted_sets has shape {predicted.shape}, but probabilities have {p.shape}")
-    at_k = {f"precision_at_{k}": precision_at(p, known, k) for k in CUTS if k <= p.shape[1]}
+    at_k = [precision_at(p, known, k) if k <= p.shape[1] else float("nan") for k in CUTS]
     columns = _Sorted.of(p, known)
     entries = _Sorted.of(p.reshape(-1, 1), known.reshape(-1, 1))
     return {
-        **at_k,
-        "precision_at_1_3": float(np.mean(list(at_k.values()))),
+        **{f"precision_at_{k}": value for k, value in zip(CUTS, at_k, strict=True)},
+        "precision_at_1_3": float(np.nanmean(at_k)),
         "macro_f1": macro_f1(predicted, known).value,
         "micro_f1": micro_f1(predicted, known),
         "sample_f1": sample_f1(predicted, known),

@@ -146,7 +146,7 @@ def simulate(
     schedule = schedule or Schedule()
     pool, test = split(data, schedule, seed, test)
     batch = schedule.questions(strategy.target)
-    _check_enough(pool, schedule, strategy.target)
+    check_enough(pool, schedule, strategy.target)
     answerer, score = Answerer(pool), _Score(test)
     begin = [Question(item, pool.label_names, "cold start") for item in starting_items(pool, schedule, seed)]
     campaign = Campaign(pool.hide(), model=model, strategy=strategy, random_state=seed)
@@ -230,7 +230,8 @@ def check_alike(data: LabelData, test: LabelData) -> None:
         raise ValueError(f"the test set has {test.n_features} features, but the data have {data.n_features}")
 
 
-def _check_enough(pool: LabelData, schedule: Schedule, target: str) -> None:
+def check_enough(pool: LabelData, schedule: Schedule, target: str) -> None:
+    """Refuse a schedule that asks for more than the pool holds."""
     asked = schedule.rounds * schedule.questions(target)
     left = pool.n_items - schedule.start
     room = left if target == "items" else left * pool.n_labels

@@ -15,7 +15,7 @@ from typing import Any
 from joblib import Parallel, cpu_count, delayed, parallel_config
 
 from labelwise import models, queries
-from labelwise.experiments.simulate import Result, Schedule, simulate
+from labelwise.experiments.simulate import Result, Schedule, check_enough, simulate, split
 from labelwise.experiments.storage import RunStore, fingerprint, replacing, run_key
 from labelwise.experiments.tables import Table
 from labelwise.records import LabelData
@@ -108,6 +108,7 @@ def run_study(
     jobs = cpu_count() if jobs is None else jobs
     if jobs < 1:
         raise ValueError(f"jobs must be at least 1, got {jobs}")
+    check_plan(data, plan, test)
     facts = _facts(data, test, plan)
     keys = {run: run_key(_settings(run, plan, facts)) for run in plan.runs()}
     store = RunStore(folder / "runs")
@@ -126,6 +127,13 @@ def run_study(
     table.write_csv(folder / "results.csv")
     table.write_parquet(folder / "results.parquet")
     return Study(plan, table, finished, facts)
+
+
+def check_plan(data: LabelData, plan: Plan, test: LabelData | None = None) -> None:
+    """Refuse, before anything is fitted, data that cannot be simulated or a schedule that does not fit them."""
+    pool, _ = split(data, plan.schedule, plan.seeds[0], test)
+    for strategy in plan.strategies:
+        check_enough(pool, plan.schedule, queries.BY_NAME[strategy]().target)
 
 
 def make_model(name: str, seed: int) -> models.LabelModel:

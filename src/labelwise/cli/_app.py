@@ -1,0 +1,36 @@
+"""The Typer application: every command is registered here, and only here."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from labelwise import __version__
+from labelwise.cli.demo import demo
+from labelwise.cli.simulate import simulate
+
+app = typer.Typer(
+    name="labelwise",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,  # a plain traceback is what a bug report needs
+)
+app.command()(demo)
+app.command()(simulate)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"labelwise {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def labelwise(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Bayesian multi-label learning that asks for the fewest labels."""

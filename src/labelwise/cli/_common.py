@@ -1,0 +1,119 @@
+"""What commands share: where to print, how to fail, how to read data by name or path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from labelwise import data as formats
+from labelwise.records import LabelData
+
+BUILT_IN: dict[str, Callable[[], LabelData]] = {
+    "yeast": formats.load_yeast,
+    "gaussian": lambda: formats.make_gaussian_labels(1300, random_state=0),
+    "shapes": lambda: formats.make_shapes(1500, random_state=0),
+}
+INTERRUPTED = 130  # what a shell expects of a command stopped by Ctrl-C
+
+errors = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def fail(message: str, code: int = 2) -> typer.Exit:
+    """Say in one line what is wrong; raise the result."""
+    errors.print(f"[bold red]error:[/] {' '.join(message.split())}", markup=True)
+    return typer.Exit(code)
+
+
+@contextmanager
+def user_errors() -> Iterator[None]:
+    """Around everything that depends on what the user gave: its errors become one line and exit code 2."""
+    try:
+        yield
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        raise fail(_told(error)) from None
+
+
+@contextmanager
+def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
+    """Bars on stderr, to be called with the name of a task, how much of it is done and of how much."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=errors) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def update(name: str, done: int, total: int) -> None:
+            if name not in tasks:
+                tasks[name] = bar.add_task(name)
+            bar.update(tasks[name], completed=done, total=total)
+
+        yield update
+
+
+def listed(text: str) -> list[str]:
+    """The names in a comma-separated option.
+
+    >>> listed("random, uncertainty")
+    ['random', 'uncertainty']
+    """
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def load(
+    source: str, test: Path | None, *, labels: str | None, text: str | None, id: str | None
+) -> tuple[str, LabelData, LabelData | None]:
+    """A built-in set or a file, with a test file read the same way: the name to call it by, data and test."""
+    options: dict[str, Any] = {}
+    if labels is not None:
+        options["labels"] = _label_option(labels)
+    if id is not None:
+        options["id"] = id
+    if text is not None:
+        options |= {"text": text, "vectorizer": TfidfVectorizer(sublinear_tf=True)}
+    if source in BUILT_IN and not Path(source).exists():
+        if options:
+            raise ValueError(f"the built-in set {source!r} takes no --labels, --text or --id; leave them out")
+        return source, BUILT_IN[source](), None if test is None else formats.read(test)
+    if not Path(source).exists():
+        raise ValueError(f"there is no file {source!r} and no built-in set of that name: {', '.join(BUILT_IN)}")
+    data = formats.read(source, **options)
+    name = Path(source).name.partition(".")[0]
+    if test is None:
+        return name, data, None
+    if isinstance(options.get("labels"), str) and Path(source).suffix != ".arff":
+        options["label_names"] = data.label_names  # the test file may lack a label, or list them in another order
+    return name, data, formats.read(test, **options)
+
+
+def _label_option(text: str) -> str | int | list[str]:
+    """One column or file by name, several columns by comma, or a number of ARFF attributes."""
+    if text.lstrip("-").isdigit():
+        return int(text)
+    names = listed(text)
+    return names if len(names) > 1 else text
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)

@@ -1,0 +1,54 @@
+"""`labelwise demo`: the first thing a newcomer runs."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated
+
+import typer
+
+from labelwise.cli._common import INTERRUPTED, errors, fail, progress_bars, user_errors
+from labelwise.cli.simulate import print_results
+
+NEEDED = {"matplotlib": "plots", "jinja2": "plots", "river": "demo"}
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the report and the runs.")] = Path("demo-report"),
+    quick: Annotated[bool, typer.Option("--quick", help="A few tiny runs, to see that everything works.")] = False,
+    jobs: Annotated[int | None, typer.Option(help="Runs side by side. Default: all cores.")] = None,
+) -> None:
+    """Show what labelwise does, in a minute or two: two simulated campaigns and a report with pictures.
+
+    One campaign in the plane, where the chosen items can be seen, and one on real data (yeast genes). Nothing is
+    downloaded. Stopped half-way, the same command goes on where it was.
+
+    **Examples**
+
+    ```
+    labelwise demo
+    labelwise demo --out first-look --quick
+    ```
+    """
+    missing = {extra: package for package, extra in NEEDED.items() if find_spec(package) is None}
+    if missing:
+        raise fail(f"the demo needs {', '.join(missing.values())}: pip install 'labelwise[{','.join(missing)}]'")
+    from labelwise.experiments.demo import METRICS, run_demo  # needs the extras just looked for
+
+    with user_errors():
+        out.mkdir(parents=True, exist_ok=True)
+        if jobs is not None and jobs < 1:
+            raise ValueError(f"--jobs must be at least 1, got {jobs}")
+    began = perf_counter()
+    try:
+        with progress_bars() as on_run:
+            done = run_demo(out, quick=quick, jobs=jobs, on_run=on_run)
+    except KeyboardInterrupt:
+        errors.print(f"stopped; finished runs are in {out}: give the same command again to go on")
+        raise typer.Exit(INTERRUPTED) from None
+    for study in done.studies:
+        typer.secho(f"\n{study.plan.name}", bold=True)
+        print_results(study, list(METRICS))
+    typer.echo(f"\nReport: {done.report}  ({perf_counter() - began:.0f} s)")
