@@ -140,7 +140,7 @@ def _long_cells() -> Iterator[None]:
 
 def _comma_lines(rows: Iterable[Sequence[str]]) -> str:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
+    csv.writer(text).writerows(rows)  # lines end in \r\n: with \n alone the module would not quote a cell that holds \r
     return text.getvalue()
 
 
