@@ -62,7 +62,8 @@ class ExpectedF1:
     -----
     Batches of more than 4 million (item, label) entries are read block by block into 2048 bins of the log-odds per
     label, two bytes per entry; expected F1 then differs from the exact optimum by less than 1e-4. The sampled macro
-    rule works on 256 candidate thresholds and keeps counts alone, again one pass.
+    rule works on 256 candidate thresholds and keeps counts alone, again one pass: a byte per entry, and a kilobyte per
+    label and sample.
 
     Examples
     --------

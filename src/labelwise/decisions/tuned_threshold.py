@@ -56,7 +56,7 @@ class TunedThreshold:
         Parameters
         ----------
         probabilities : (n, q) array or LabelPosterior
-            Predictions for held-out rows, for instance `cross_val_predict(model, X, Y, method="predict_proba")`.
+            Predictions for held-out rows, such as those of cross-validation (docs/decisions.md has the loop).
         Y, observed : (n, q) arrays
             Their labels, NaN for unknown where dense, and the mask of known entries. Unknown entries have no say.
         average : "macro" or "samples"

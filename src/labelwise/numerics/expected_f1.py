@@ -52,8 +52,9 @@ def quadrature(beta: float, n_entries: int) -> Nodes:
     B = beta**2
     rate = n_entries * (1 + 1 / B) if B <= 1 else n_entries * (1 + B) + B  # of decay in u, at most
     finest = 1 + max(1, ceil(log2(max(rate, 1.0))))
-    rising = 2.0 ** np.arange(-finest, 0)
-    edges = np.concatenate([[0.0], rising, 1 - 2.0 ** np.arange(-2, -PANELS_NEAR_ZERO, -1), [1.0]])
+    smooth = max(B, 1 / B).is_integer()  # then the integrand is a polynomial
+    near_zero = 1 - 2.0 ** -np.arange(2.0, 2.0 if smooth else PANELS_NEAR_ZERO)
+    edges = np.concatenate([[0.0], 2.0 ** np.arange(-finest, 0.0), near_zero, [1.0]])
     point, weight = np.polynomial.legendre.leggauss(PANEL_NODES)
     half = np.diff(edges)[:, None] / 2  # (panels, 1)
     u = (edges[:-1, None] + half * (1 + point)).ravel()  # (t,), 1 − x or 1 − z
