@@ -70,6 +70,12 @@ def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
         yield update
 
 
+def at_least_one(option: str, value: int | None) -> None:
+    """Refuse a count below one; None means that the option was not given."""
+    if value is not None and value < 1:
+        raise ValueError(f"{option} must be at least 1, got {value}")
+
+
 def listed(text: str) -> list[str]:
     """The names in a comma-separated option.
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from labelwise.cli._common import INTERRUPTED, errors, fail, progress_bars, user_errors
+from labelwise.cli._common import INTERRUPTED, at_least_one, errors, fail, progress_bars, user_errors
 from labelwise.cli.simulate import print_results
 
 NEEDED = {"matplotlib": "plots", "jinja2": "plots", "river": "demo"}
@@ -39,8 +39,7 @@ def demo(
 
     with user_errors():
         out.mkdir(parents=True, exist_ok=True)
-        if jobs is not None and jobs < 1:
-            raise ValueError(f"--jobs must be at least 1, got {jobs}")
+        at_least_one("--jobs", jobs)
     began = perf_counter()
     try:
         with progress_bars() as on_run:

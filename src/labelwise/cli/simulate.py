@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from labelwise import models, queries
-from labelwise.cli._common import BUILT_IN, INTERRUPTED, errors, listed, load, progress_bars, user_errors
+from labelwise.cli._common import BUILT_IN, INTERRUPTED, at_least_one, errors, listed, load, progress_bars, user_errors
 from labelwise.experiments import Plan, Schedule, Study, run_study
 from labelwise.experiments.findings import DEFAULT_METRICS, in_words, result_rows, signed, summary
 from labelwise.experiments.metrics import METRICS
 from labelwise.experiments.statistics import compare
-from labelwise.experiments.study import check_plan
+from labelwise.experiments.study import check_plan, control_of
 from labelwise.records import LabelData
 
 MARKS = {
@@ -72,11 +72,12 @@ def simulate(
     with user_errors():
         schedule = Schedule(start, rounds, batch, pair_batch, pool_limit=pool_limit)
         metrics = _metrics(metric)
-        if seeds < 1 or (jobs is not None and jobs < 1):
-            raise ValueError(f"--seeds and --jobs must be at least 1, got {seeds} and {jobs}")
+        at_least_one("--seeds", seeds)
+        at_least_one("--jobs", jobs)
         name, data, test_data = load(source, test, labels=labels, text=text, id=id)
         plan = Plan(tuple(listed(model)), tuple(listed(strategy)), tuple(range(seeds)), schedule, name)
         check_plan(data, plan, test_data)
+        _note_missing_controls(plan)
         folder = out or Path("runs") / name
         folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -126,6 +127,13 @@ def _cells(row: dict[str, Any]) -> list[str]:
     low, high = row["difference_low"], row["difference_high"]
     interval = f"{signed(low)} to {signed(high)}" if row["seeds"] > 1 else ""
     return [*cells, signed(row["difference"]), interval, MARKS.get(row["verdict"], "")]
+
+
+def _note_missing_controls(plan: Plan) -> None:
+    for strategy in plan.strategies:
+        control = control_of(strategy)
+        if control is not None and control not in plan.strategies:
+            errors.print(f"note: {strategy} will have no random control; add {control} to --strategy to have it judged")
 
 
 def _metrics(text: str) -> list[str]:

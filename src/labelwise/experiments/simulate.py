@@ -17,6 +17,7 @@ from labelwise.queries import Strategy
 from labelwise.records import Answer, LabelData, Question
 
 Row = dict[str, Any]
+SPLIT, START = 1, 2  # keep the two draws apart from each other and from the campaign's own chance
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ def simulate(
 def split(data: LabelData, schedule: Schedule, seed: int, test: LabelData | None = None) -> tuple[LabelData, LabelData]:
     """The pool to ask about and the set to test on, by the seed alone."""
     check_known(data, "the data")
-    order = np.random.default_rng([seed, 0]).permutation(data.n_items)
+    order = np.random.default_rng([seed, 0, SPLIT]).permutation(data.n_items)
     if test is None:
         n_test = round(schedule.test_share * data.n_items)
         if not 1 <= n_test < data.n_items:
@@ -182,7 +183,7 @@ def split(data: LabelData, schedule: Schedule, seed: int, test: LabelData | None
 
 def starting_items(pool: LabelData, schedule: Schedule, seed: int) -> list[str]:
     """The items every campaign of this seed starts from."""
-    order = np.random.default_rng([seed, 1]).permutation(pool.n_items)
+    order = np.random.default_rng([seed, 0, START]).permutation(pool.n_items)
     return [pool.item_ids[row] for row in order[: schedule.start]]
 
 
