@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -208,3 +209,10 @@ def test_decisions_give_sets(name):
     kept, dropped = np.where(sets, p, np.inf), np.where(sets, -np.inf, p)
     within_items, within_labels = np.all(kept.min(1) >= dropped.max(1)), np.all(kept.min(0) >= dropped.max(0))
     assert within_items or within_labels  # one of them is the rule's: there a kept entry is the more probable one
+
+
+def test_models_in_cross_validation(model):
+    X, Y = problem()
+    p = cross_val_predict(model, X, Y.astype(int), cv=3, method="predict_proba")
+    assert p.shape == Y.shape
+    assert ((p > 0.5) == Y).mean() > 0.7

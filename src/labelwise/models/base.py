@@ -23,7 +23,7 @@ class LabelModel(ClassifierMixin, BaseEstimator):
     which starts with `self._check_items(X)`. `predict_proba` and `predict` follow from the posterior.
     """
 
-    classes_: list[npt.NDArray[Any]]
+    classes_: npt.NDArray[np.intp]  # (q,) the labels by number, as scikit-learn has it for indicator matrices
     n_labels_: int
 
     def posterior(self, X: Any) -> LabelPosterior:
@@ -49,6 +49,7 @@ class LabelModel(ClassifierMixin, BaseEstimator):
             raise ValueError(f"Y has {Y.shape[1]} labels, but the model was fitted with {self.n_labels_}; call fit")
         if reset:
             self.n_labels_ = Y.shape[1]
+            self.classes_ = np.arange(self.n_labels_)
         answered = observed.any(axis=1)
         if not answered.any():
             raise ValueError("no entry of Y is observed: a model needs at least one answer")

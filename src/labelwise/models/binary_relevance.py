@@ -65,7 +65,6 @@ class BinaryRelevance(LabelModel):
         self.classifiers_ = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_label)(template, X, Y[:, j], observed[:, j]) for j in range(self.n_labels_)
         )
-        self.classes_ = [np.array([0, 1])] * self.n_labels_
         return self
 
     def posterior(self, X: Any) -> LabelPosterior:
