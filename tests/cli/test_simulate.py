@@ -167,10 +167,12 @@ def test_a_fault_inside_is_not_blamed_on_the_user(here, monkeypatch):
 
 
 def test_without_the_plots_extra_the_results_are_still_there(here, monkeypatch):
-    monkeypatch.setitem(sys.modules, "labelwise.experiments.report", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for module in ("report", "figures"):
+        monkeypatch.delitem(sys.modules, f"labelwise.experiments.{module}", raising=False)
     done = run("things.csv", "--labels", "tags", *SMALL)
     assert done.exit_code == 0
-    assert "no report was written" in done.stderr
+    assert "no report was written: figures need matplotlib: pip install labelwise[plots]" in done.stderr
     assert (here / "runs" / "things" / "results.csv").exists()
     assert "Report:" not in done.stdout
 

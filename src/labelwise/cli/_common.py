@@ -18,6 +18,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from labelwise import data as formats
@@ -30,12 +31,12 @@ BUILT_IN: dict[str, Callable[[], LabelData]] = {
 }
 INTERRUPTED = 130  # what a shell expects of a command stopped by Ctrl-C
 
-errors = Console(stderr=True, highlight=False, soft_wrap=True)
+errors = Console(stderr=True, markup=False, highlight=False, soft_wrap=True)  # messages may hold [brackets]
 
 
 def fail(message: str, code: int = 2) -> typer.Exit:
     """Say in one line what is wrong; raise the result."""
-    errors.print(f"[bold red]error:[/] {' '.join(message.split())}", markup=True)
+    errors.print(Text.assemble(("error:", "bold red"), " ", " ".join(message.split())))
     return typer.Exit(code)
 
 
@@ -52,7 +53,7 @@ def user_errors() -> Iterator[None]:
 def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
     """Bars on stderr, to be called with the name of a task, how much of it is done and of how much."""
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),

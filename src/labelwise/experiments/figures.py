@@ -90,21 +90,25 @@ def as_png(figure: Figure, dots_per_inch: int = 144) -> bytes:
 
 
 def draw_curves(table: Table, metrics: Sequence[str], cost: Currency = "items_read") -> Figure:
-    """Learning curves, mean over seeds with a band of one standard error: a row per metric, a column per model."""
+    """Learning curves, mean over seeds with a band of one standard error: a column per model, a row per metric.
+
+    With a single model the metrics stand two in a row.
+    """
     models = [model for (model,) in table.distinct("model")]
+    columns = len(models) if len(models) > 1 else min(2, len(metrics))
+    panels = [(metric, model) for metric in metrics for model in models]
     with rc_context(LOOK):
-        figure, axes = _grid(len(metrics), len(models), panel=(4.6, 2.5))
-        for metric, row in zip(metrics, axes, strict=True):
-            curves = learning_curves(table, metric, cost)
-            low, high = _limits(curves)
-            for model, ax in zip(models, row, strict=True):
-                drawn = [curve for curve in curves if curve.model == model]
-                ax.set_ylim(low, high)
-                _draw_panel(ax, drawn)
-                ax.set_title(in_words(metric) + _hint(metric), fontweight="bold")
-        for ax in axes[-1]:
+        figure, axes = _grid(ceil(len(panels) / columns), columns, panel=(4.6, 2.5))
+        curves = {metric: learning_curves(table, metric, cost) for metric in metrics}
+        for (metric, model), ax in zip(panels, axes.ravel(), strict=False):
+            ax.set_ylim(*_limits(curves[metric]))
+            _draw_panel(ax, [curve for curve in curves[metric] if curve.model == model])
+            ax.set_title(in_words(metric) + _hint(metric), fontweight="bold")
+        for ax in axes.ravel()[max(0, len(panels) - columns) : len(panels)]:
             ax.set_xlabel(COST_NAMES[cost])
-        for model, ax in zip(models, axes[0], strict=True):
+        for ax in axes.ravel()[len(panels) :]:
+            ax.axis("off")
+        for model, ax in zip(models, axes[0], strict=False):
             ax.annotate(in_words(model), (0, 1), (0, 26), "axes fraction", "offset points", color=GREY, fontsize=12)
     return figure
 
@@ -119,7 +123,7 @@ def draw_differences(comparisons: Sequence[Comparison]) -> Figure:
     columns = min(len(metrics), 2)
     rows = ceil(len(metrics) / columns)
     with rc_context(LOOK):
-        figure, axes = _grid(rows, columns, panel=(4.6, 0.75 + 0.36 * len(arms)), sharey=True)
+        figure, axes = _grid(rows, columns, panel=(4.6, 0.85 + 0.36 * len(arms)), sharey=True)
         for metric, ax in zip(metrics, axes.ravel(), strict=False):
             _draw_gains(ax, {(c.model, c.strategy): c for c in shown if c.metric == metric}, arms)
             ax.set_title(in_words(metric), fontweight="bold")

@@ -101,7 +101,7 @@ def report_study(study: Study, metrics: Sequence[str], folder: Path, data: Label
         f"with {', '.join(map(in_words, study.plan.models))}."
     )
     section = study_section(study, metrics, "Did any strategy beat random?", data)
-    write_report(path, f"Which questions save labels? {study.plan.name}", lead, [section], study.facts["versions"])
+    write_report(path, f"Which questions save labels on {study.plan.name}?", lead, [section], study.facts["versions"])
     return path
 
 
@@ -220,16 +220,10 @@ def _facts(study: Study) -> dict[str, str]:
 
 def _left_out(study: Study) -> str:
     """How many labels the macro averages could not judge."""
-
-    def most(column: str) -> int:
-        return int(study.table[column].max())
-
-    if not most("labels_without_positives") and not most("labels_without_negatives"):
-        return "no label: each has present and absent items in every test set"
-    return (
-        f"up to {most('labels_without_positives')} labels that no test item has (of macro-F1, AP and AUC), "
-        f"up to {most('labels_without_negatives')} that every test item has (of macro-AUC)"
-    )
+    absent, everywhere = (int(study.table[f"labels_without_{kind}"].max()) for kind in ("positives", "negatives"))
+    parts = [f"up to {absent} labels that no test item has, of macro F1, AP and AUC"] if absent else []
+    parts += [f"up to {everywhere} labels that every test item has, of macro AUC"] if everywhere else []
+    return "; ".join(parts) or "no label: each is present and absent somewhere in every test set"
 
 
 def _hint(metric: str) -> str:
