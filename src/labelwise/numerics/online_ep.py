@@ -1,0 +1,221 @@
+"""Compiled one-pass learning: sparse rows in, diagonal Gaussian weights updated in place.
+
+Weights are feature-major, (rows, 2, columns): for each feature the means of all labels, then their variances, in one
+stretch of memory. An example reads its features' rows once for the scores, exchanges messages on vectors that stay in
+the first cache (`message_passing`), and visits the same rows again while they are still in the second. Row 0 belongs to
+the constant feature, a bias per label. Columns beyond the labels are padding: they get no answer and stay at the prior.
+
+A range of columns shares nothing with the others, so threads take ranges. Nothing is allocated per example.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from labelwise.numerics import message_passing
+from labelwise.numerics.message_passing import FloatArray, IntArray, Likelihood, Work, compiled
+
+INDEPENDENT, STAR, MULTI_CLASS, PAIRWISE = range(4)
+SMALLEST_VARIANCE = 1e-10
+
+
+class Items(NamedTuple):
+    """A block of items in CSR form, features already renamed to rows of the weights (-1: never seen)."""
+
+    indptr: IntArray  # (n + 1,) int64
+    rows: IntArray  # (nnz,) int32
+    values: FloatArray  # (nnz,) in the precision of the weights
+    elapsed: FloatArray  # (nnz,) examples since the row was last touched; empty where nothing is forgotten
+
+
+class Beliefs(NamedTuple):
+    """What learning changes."""
+
+    weights: FloatArray  # (rows, 2, columns) mean and variance
+    bias: FloatArray  # (blocks, 2) float64, mean and variance of each hub
+    counts: FloatArray  # (2, columns) float64, negative and positive answers
+
+
+class Prior(NamedTuple):
+    """What the weights were before, and how fast they go back there."""
+
+    weight_precision: float
+    local_precision: float  # of the bias per label
+    hub_precision: float
+    half_life: float  # in examples; 0 forgets nothing
+    local_bias: bool
+
+
+class Counting(NamedTuple):
+    """Answers behind the margins of rare labels: counted as they come, or known before (`running` False)."""
+
+    running: bool
+    negative: float  # pseudo-counts
+    positive: float
+
+
+@compiled
+def learn(
+    items: Items,
+    signs: IntArray,
+    beliefs: Beliefs,
+    likelihood: Likelihood,
+    prior: Prior,
+    counting: Counting,
+    place: tuple[int, int, int, int],
+) -> int:
+    """Absorb the items one by one, in place. `place` is (graph, first column, last column + 1, hub).
+
+    Returns the number of sweeps that expectation propagation took over all items.
+    """
+    graph, start, stop, hub = place
+    work = message_passing.make_work(stop - start, beliefs.weights, graph == PAIRWISE)
+    sweeps = 0
+    for i in range(items.indptr.size - 1):
+        z = signs[i, start:stop]
+        if prior.half_life > 0:
+            _forget(items, i, beliefs, prior, place)
+        if not _margins(work.e, z, beliefs.counts, start, likelihood, counting):
+            continue  # no answer here
+        _scores(work, items, i, beliefs.weights, start, likelihood.noise, prior.local_bias)
+        if graph == STAR:
+            sweeps += message_passing.star(work, z, beliefs.bias[hub], likelihood)
+        elif graph == INDEPENDENT:
+            message_passing.independent(work, z, likelihood)
+        elif graph == MULTI_CLASS:
+            sweeps += message_passing.multi_class(work, z, likelihood)
+        else:
+            sweeps += message_passing.pairwise(work, z, likelihood)
+        _absorb(work, items, i, beliefs.weights, start, prior.local_bias)
+    return sweeps
+
+
+@compiled
+def _margins(e: FloatArray, z: IntArray, counts: FloatArray, start: int, how: Likelihood, counting: Counting) -> bool:
+    """By how much labels have to win: ε, or ε ln(e + negatives/positives) if relevant. Is there an answer at all?"""
+    answered = False
+    for c in range(z.size):
+        e[c] = how.margin
+        answered |= z[c] != 0
+        if counting.running:
+            counts[0, start + c] += z[c] < 0
+            counts[1, start + c] += z[c] > 0
+    if how.skew:
+        for c in range(z.size):
+            if z[c] > 0:
+                positive = max(counts[1, start + c] + counting.positive, 0.5)
+                e[c] = how.margin * math.log(math.e + (counts[0, start + c] + counting.negative) / positive)
+    return answered
+
+
+@compiled
+def _scores(work: Work, items: Items, i: int, weights: FloatArray, start: int, noise: float, local_bias: bool) -> None:
+    """Mean and variance of the scores of item i: m = Σ x μ, u = Σ x² σ² + noise."""
+    m, u = work.m, work.u
+    for c in range(m.size):
+        m[c] = weights[0, 0, start + c] if local_bias else 0
+        u[c] = weights[0, 1, start + c] + noise if local_bias else noise
+    for k in range(items.indptr[i], items.indptr[i + 1]):
+        x = items.values[k]
+        mean, variance = weights[items.rows[k], 0], weights[items.rows[k], 1]
+        for c in range(m.size):
+            m[c] += x * mean[start + c]
+            u[c] += x * x * variance[start + c]
+
+
+@compiled
+def _absorb(work: Work, items: Items, i: int, weights: FloatArray, start: int, local_bias: bool) -> None:
+    if local_bias:
+        _move(work, weights[0], items.values.dtype.type(1), start)
+    for k in range(items.indptr[i], items.indptr[i + 1]):
+        _move(work, weights[items.rows[k]], items.values[k], start)
+
+
+@compiled
+def _move(work: Work, row: FloatArray, x: float, start: int) -> None:
+    """One feature's weights: μ += σ² x g, σ² -= (σ² x)² h."""
+    g, h = work.g, work.h
+    mean, variance = row[0], row[1]
+    least = row.dtype.type(SMALLEST_VARIANCE)  # a float64 here would turn the whole loop into float64
+    for c in range(g.size):
+        reach = variance[start + c] * x
+        mean[start + c] += reach * g[c]
+        variance[start + c] = max(variance[start + c] - reach * reach * h[c], least)
+
+
+@compiled
+def _forget(items: Items, i: int, beliefs: Beliefs, prior: Prior, place: tuple[int, int, int, int]) -> None:
+    """Let what was learnt fade by the time since it was last used: natural parameters go back towards the prior."""
+    _, start, stop, hub = place
+    once = 2.0 ** (-1 / prior.half_life)
+    if hub < beliefs.bias.shape[0]:
+        mean, variance = _faded(beliefs.bias[hub, 0], beliefs.bias[hub, 1], once, prior.hub_precision)
+        beliefs.bias[hub, 0], beliefs.bias[hub, 1] = mean, variance
+    _fade(beliefs.weights[0], once, prior.local_precision, start, stop)
+    for k in range(items.indptr[i], items.indptr[i + 1]):
+        keep = 2.0 ** (-items.elapsed[k] / prior.half_life)
+        _fade(beliefs.weights[items.rows[k]], keep, prior.weight_precision, start, stop)
+
+
+@compiled
+def _fade(row: FloatArray, keep: float, precision: float, start: int, stop: int) -> None:
+    for c in range(start, stop):
+        row[0, c], row[1, c] = _faded(row[0, c], row[1, c], keep, precision)
+
+
+@compiled
+def _faded(mean: float, variance: float, keep: float, precision: float) -> tuple[float, float]:
+    """P ← P₀ + keep (P - P₀) and N ← keep N, for a prior of mean zero."""
+    faded = 1 / (precision + keep * (1 / variance - precision))
+    return keep * mean / variance * faded, faded
+
+
+@compiled
+def project(items: Items, weights: FloatArray, prior: Prior, mean: FloatArray, variance: FloatArray) -> None:
+    """(n, q) mean and variance of the scores without noise, in place; features never seen are at the prior."""
+    for i in range(mean.shape[0]):
+        m, u = mean[i], variance[i]
+        unknown = 0.0
+        for c in range(m.size):
+            m[c] = weights[0, 0, c] if prior.local_bias else 0
+            u[c] = weights[0, 1, c] if prior.local_bias else 0
+        for k in range(items.indptr[i], items.indptr[i + 1]):
+            x, row = items.values[k], items.rows[k]
+            if row < 0:
+                unknown += x * x / prior.weight_precision
+            elif items.elapsed.size > 0 and items.elapsed[k] > 0:
+                keep = 2.0 ** (-items.elapsed[k] / prior.half_life)
+                for c in range(m.size):
+                    now = _faded(weights[row, 0, c], weights[row, 1, c], keep, prior.weight_precision)
+                    m[c] += x * now[0]
+                    u[c] += x * x * now[1]
+            else:
+                for c in range(m.size):
+                    m[c] += x * weights[row, 0, c]
+                    u[c] += x * x * weights[row, 1, c]
+        for c in range(m.size):
+            u[c] += unknown
+
+
+@compiled
+def admit(features: IntArray, row_of: IntArray, n_rows: int) -> int:
+    """Give every feature without a row the next one, in the order of first sight; the number of rows there are then."""
+    for k in range(features.size):
+        if row_of[features[k]] < 0:
+            row_of[features[k]] = n_rows
+            n_rows += 1
+    return n_rows
+
+
+@compiled
+def stamp(indptr: IntArray, rows: IntArray, last: IntArray, now: int) -> FloatArray:
+    """(nnz,) examples since each row was last touched (-1: never), item 0 being number `now`. Updates `last`."""
+    elapsed = np.empty(rows.size, np.float32)
+    for i in range(indptr.size - 1):
+        for k in range(indptr[i], indptr[i + 1]):
+            elapsed[k] = now + i - last[rows[k]] if last[rows[k]] >= 0 else 0
+            last[rows[k]] = now + i
+    return elapsed
