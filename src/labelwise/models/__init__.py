@@ -4,9 +4,11 @@ from collections.abc import Callable
 
 from labelwise.models.base import LabelModel
 from labelwise.models.binary_relevance import BinaryRelevance
+from labelwise.models.online_bayes import OnlineBayes
 
 BY_NAME: dict[str, Callable[[], LabelModel]] = {
     "binary_relevance": BinaryRelevance,
+    "online_bayes": OnlineBayes,
 }
 
-__all__ = ["BY_NAME", "BinaryRelevance", "LabelModel"]
+__all__ = ["BY_NAME", "BinaryRelevance", "LabelModel", "OnlineBayes"]
