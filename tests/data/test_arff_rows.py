@@ -91,6 +91,7 @@ def blocks_of(rows):
 @example(b"{0 1e999}\n")
 @example(b"{6 0.00000000000000000000000000000001}")
 @example(b"{2 }\n{2 0 }")
+@example(b"{2\rred}")
 def test_both_parsers_agree_on_sparse_rows(block):
     python, compiled = parsers()
     assert outcome(compiled.sparse, block, 7) == outcome(python.sparse, block, 7)

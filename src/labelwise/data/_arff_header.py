@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from labelwise.data._files import AnyPath, decode
 from labelwise.data.errors import FormatError, Problem, shown
 
 CELL = re.compile(r"""((?:[^,'"\\]|\\.|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")*)(,|$)""", re.DOTALL)
 NAME = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{'"][^\s{]*)\s*(.*)""", re.DOTALL)
+VALUES = re.compile(r"""\{((?:[^'"\\}]|\\.|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")*)\}\s*(?:%.*)?""", re.DOTALL)
 SAFE_NAME = re.compile(r"[A-Za-z0-9_.+-]+")  # may stand unquoted everywhere
 BLANKS = " \t\r\n"
 ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
@@ -60,6 +62,8 @@ def unquote(token: str) -> str:
     >>> unquote(r"'it\'s'"), unquote(r"TAG_dise\~no")
     ("it's", 'TAG_dise~no')
     """
+    if "\\" not in token and "'" not in token and '"' not in token:
+        return token
     if token[:1] not in ("'", '"'):
         if "'" in token or '"' in token:
             bare = re.sub(r"\\.", "", token, flags=re.DOTALL)
@@ -97,7 +101,10 @@ def parse_attribute(declaration: str) -> Attribute:
         raise Problem(f"found {shown(declaration)}, expected @attribute NAME TYPE")
     name, kind = unquote(match[1]), match[2].strip()
     if kind.startswith("{"):
-        return Attribute(name, _parse_values(name, kind))
+        try:
+            return Attribute(name, parse_values(kind))
+        except Problem as problem:
+            raise Problem(f"attribute {name!r} {problem}") from None
     word = kind.split(maxsplit=1)[0].lower() if kind else ""
     if word in OTHER_TYPES:
         raise Problem(
@@ -109,16 +116,18 @@ def parse_attribute(declaration: str) -> Attribute:
     return Attribute(name, None)
 
 
-def _parse_values(name: str, kind: str) -> tuple[str, ...]:
-    match = re.fullmatch(r"""\{((?:[^'"\\}]|\\.|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")*)\}\s*(?:%.*)?""", kind, re.DOTALL)
+@lru_cache(maxsize=256)  # thousands of attributes share the values {0,1}
+def parse_values(kind: str) -> tuple[str, ...]:
+    """The values `{a,b,...}` of a nominal attribute."""
+    match = VALUES.fullmatch(kind)
     if match is None:
-        raise Problem(f"attribute {name!r} has values {shown(kind)}, expected {{a,b,...}} closed on the same line")
+        raise Problem(f"has values {shown(kind)}, expected {{a,b,...}} closed on the same line")
     values = tuple(map(unquote, split_cells(match[1])))
-    if values == ("",) and match[1].strip() == "":
-        raise Problem(f"attribute {name!r} has an empty list of values")
+    if match[1].strip(BLANKS) == "":
+        raise Problem("has an empty list of values")
     if len(set(values)) < len(values):
         twice = next(value for value in values if values.count(value) > 1)
-        raise Problem(f"attribute {name!r} lists the value {twice!r} twice")
+        raise Problem(f"lists the value {twice!r} twice")
     return values
 
 

@@ -16,7 +16,7 @@ from labelwise.data._files import AnyPath, decode
 from labelwise.data._numbers import parse_index, parse_number
 from labelwise.data.errors import FormatError, Problem, shown
 
-PAIR = re.compile(r"([^ \t]+)[ \t]+(.+)", re.DOTALL)
+PAIR = re.compile(r"([^ \t\r]+)[ \t\r]+(.+)", re.DOTALL)
 
 
 class SparseBlock(NamedTuple):

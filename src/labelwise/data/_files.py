@@ -8,8 +8,9 @@ import io
 import os
 import secrets
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -40,19 +41,39 @@ def split_name(path: AnyPath) -> tuple[str, str, str]:
 
 def line_blocks(path: AnyPath, first: int = SMALL, size: int = BLOCK) -> Iterator[bytes]:
     """Walk a file, uncompressed on the way, in blocks of whole lines; the last one may lack its newline."""
-    opener: Any = {".gz": gzip.open, ".bz2": bz2.open, "": open}[split_name(path)[2]]
+    compression = split_name(path)[2]
+    opener: Any = {".gz": gzip.open, ".bz2": bz2.open, "": open}[compression]
     with opener(path, "rb") as file:
-        pieces: list[bytes] = []  # the start of a line whose end has not been read yet
-        wanted = first
-        while chunk := _read_chunk(file, wanted, path):
-            wanted = size
-            end = chunk.rfind(b"\n") + 1
-            if end:
-                yield b"".join([*pieces, chunk[:end]])
-                pieces = []
-            pieces.append(chunk[end:])
-        if rest := b"".join(pieces):
-            yield rest
+        chunks = _chunks(file, first, size, path)
+        with closing(_ahead(chunks) if compression else chunks) as chunks:
+            pieces: list[bytes] = []  # the start of a line whose end has not been read yet
+            for chunk in chunks:
+                end = chunk.rfind(b"\n") + 1
+                if end:
+                    yield b"".join([*pieces, chunk[:end]])
+                    pieces = []
+                pieces.append(chunk[end:])
+            if rest := b"".join(pieces):
+                yield rest
+
+
+def _chunks(file: IO[bytes], first: int, size: int, path: AnyPath) -> Generator[bytes]:
+    wanted = first
+    while chunk := _read_chunk(file, wanted, path):
+        yield chunk
+        wanted = size
+
+
+def _ahead(chunks: Iterator[bytes]) -> Generator[bytes]:
+    """Uncompress the next chunk in a thread while the caller works on this one; a small file has but one."""
+    chunk = next(chunks, None)
+    if chunk is None:
+        return
+    with ThreadPoolExecutor(1) as pool:
+        while chunk is not None:
+            following = pool.submit(next, chunks, None)
+            yield chunk
+            chunk = following.result()
 
 
 def _read_chunk(file: IO[bytes], size: int, path: AnyPath) -> bytes:

@@ -166,6 +166,8 @@ def nominal(buffer: Bytes, i: int, attribute: int, spec: CellSpec) -> tuple[floa
 def cell(buffer: Bytes, i: int, attribute: int, spec: CellSpec) -> tuple[float, int, int]:
     """The value of an attribute: a number, the position of a nominal value, or NaN for the unknown label `?`."""
     kind = spec.kinds[attribute]
+    if kind == NUMERIC and i + 1 < buffer.size and ZERO <= buffer[i] <= NINE and buffer[i + 1] in (COMMA, CLOSE):
+        return float(buffer[i] - ZERO), i + 1, PLAIN  # one digit: counts and flags are most of what there is
     if i < buffer.size and buffer[i] == QUESTION and token_end(buffer, i) == i + 1:
         return np.nan, i + 1, (PLAIN if kind >= NUMERIC_LABEL else STOP)
     if kind in (NOMINAL, NOMINAL_LABEL):
