@@ -6,6 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from labelwise.data import FormatError
+from labelwise.data._arff_compiled import CompiledBlockParser
 from labelwise.data._arff_header import Attribute, Header, quote
 from labelwise.data._arff_rows import BlockParser, RowParser
 
@@ -23,7 +24,7 @@ LABELS = [4, 5, 6]
 
 def parsers(attributes=ATTRIBUTES, labels=LABELS):
     rows = RowParser.of(Header("x", attributes, 1), labels)
-    return [BlockParser(rows, "file", "utf-8", compiled) for compiled in (False, True)]
+    return [BlockParser(rows, "file", "utf-8"), CompiledBlockParser(rows, "file", "utf-8")]
 
 
 def outcome(parse, block, line=1):

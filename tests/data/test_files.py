@@ -14,11 +14,11 @@ from labelwise.data.errors import FormatError
 TEXT = b"".join(b"%d,%s\n" % (k, b"x" * (k % 40)) for k in range(500)) + b"no newline"
 
 
-@given(st.binary(max_size=300).map(lambda raw: raw.replace(b"x", b"\n")), st.integers(1, 50), st.integers(1, 50))
-def test_blocks_are_whole_lines_and_add_up_to_the_file(tmp_path_factory, content, first, size):
+@given(st.binary(max_size=300).map(lambda raw: raw.replace(b"x", b"\n")), st.integers(1, 50))
+def test_blocks_are_whole_lines_and_add_up_to_the_file(tmp_path_factory, content, size):
     path = tmp_path_factory.mktemp("blocks") / "file"
     path.write_bytes(content)
-    blocks = list(line_blocks(path, first, size))
+    blocks = list(line_blocks(path, size))
     assert b"".join(blocks) == content
     assert all(block.endswith(b"\n") for block in blocks[:-1])
 
@@ -27,7 +27,7 @@ def test_blocks_are_whole_lines_and_add_up_to_the_file(tmp_path_factory, content
 def test_compression_goes_by_suffix(tmp_path, suffix, pack):
     path = tmp_path / f"file.txt{suffix}"
     path.write_bytes(pack(TEXT))
-    assert b"".join(line_blocks(path, 100, 100)) == TEXT
+    assert b"".join(line_blocks(path, 100)) == TEXT
     with writing(path) as out:
         out.write(TEXT[:50])
     assert b"".join(line_blocks(path)) == TEXT[:50]
@@ -39,7 +39,7 @@ def test_truncated_and_foreign_files_are_named(tmp_path, suffix, pack):
     path.write_bytes(pack(TEXT)[:-20])
     for size in (100, 1 << 20):  # found in the thread that reads ahead, and at once
         with pytest.raises(FormatError, match=r"file\.\w+: the compressed data end too early: the file was cut short"):
-            list(line_blocks(path, size, size))
+            list(line_blocks(path, size))
     path.write_bytes(b"not compressed at all")
     with pytest.raises(FormatError, match=f"this is not a valid {suffix} file"):
         list(line_blocks(path))
@@ -49,11 +49,11 @@ def test_a_walk_may_be_left_early(tmp_path):
     path = tmp_path / "file.gz"
     path.write_bytes(gzip.compress(TEXT))
     before = threading.active_count()
-    walk = line_blocks(path, 100, 100)
+    walk = line_blocks(path, 100)
     assert TEXT.startswith(next(walk) + next(walk))
     walk.close()
     assert threading.active_count() == before
-    assert b"".join(line_blocks(path, 100, 100)) == TEXT
+    assert b"".join(line_blocks(path, 100)) == TEXT
 
 
 def test_damaged_gzip_is_named(tmp_path):

@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from labelwise.data import FormatError, read, write
+from labelwise.data._xmc_compiled import CompiledXmcParser
 from labelwise.data.xmc import XmcParser, read_block
 from labelwise.records import LabelData
+
+PARSERS = {False: XmcParser, True: CompiledXmcParser}
 
 
 def random_data(n=40, d=9, q=5, seed=0):
@@ -92,7 +95,7 @@ def test_dtype(file):
     ],
 )
 def test_wrong_rows_name_the_line(compiled, row, message):
-    parser = XmcParser("file", (9, 4, 2), (0, 0), compiled)
+    parser = PARSERS[compiled]("file", (9, 4, 2), (0, 0))
     with pytest.raises(FormatError, match=f"^file, line 12: {message}"):
         parser.block(f"0 1:1\n1 2:2\n{row}\n0 0:1".encode(), 10)
 
@@ -152,7 +155,7 @@ def test_both_parsers_agree(rows, shape, one_based):
     found = []
     for compiled in (False, True):
         try:
-            parts = XmcParser("file", shape, (int(one_based), 0), compiled).block(block, 3)
+            parts = PARSERS[compiled]("file", shape, (int(one_based), 0)).block(block, 3)
             found.append([(part.shape, part.dtype, part.tobytes()) for part in parts])
         except FormatError as error:
             found.append(str(error))

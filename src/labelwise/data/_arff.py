@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from typing import IO, Any
 
 import numpy as np
@@ -42,8 +43,8 @@ def read_arff(
     except Problem as problem:
         raise FormatError(str(problem), path) from None
     following = next(blocks, None)
-    compiled = following is not None if compiled is None else compiled
-    parser = BlockParser(RowParser.of(header, labels), path, encoding, compiled)
+    make_parser = _compiled_parser() if (following is not None if compiled is None else compiled) else BlockParser
+    parser = make_parser(RowParser.of(header, labels), path, encoding)
     X, Y, observed = _read_rows(parser, plan, _numbered(rest, following, blocks, header.first_line))
     return LabelData(
         X=X,
@@ -53,6 +54,12 @@ def read_arff(
         label_names=tuple(plan.label_names),
         feature_names=tuple(plan.feature_names),
     )
+
+
+def _compiled_parser() -> type[BlockParser]:
+    """Loaded only for files large enough to deserve it: numba takes half a second to import."""
+    chosen: type[BlockParser] = import_module("labelwise.data._arff_compiled").CompiledBlockParser
+    return chosen
 
 
 def _numbered(rest: bytes, following: bytes | None, blocks: Iterator[bytes], line: int) -> Iterator[tuple[bytes, int]]:

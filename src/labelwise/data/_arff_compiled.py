@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,37 +15,45 @@ from labelwise.data._arff_rows import BlockParser, RowParser, SparseBlock
 from labelwise.data._files import decode
 
 
-def sparse(parser: BlockParser, block: bytes, line: int) -> SparseBlock:
-    """As `BlockParser.sparse`."""
-    spec, state = cell_spec(parser.rows, parser.encoding), np.zeros(6, np.int64)
-    out = room(block, shortest_entry=4)  # "0 1,"
-    buffer = np.frombuffer(block, np.uint8)
-    while not kernels.sparse_arff(buffer, state, spec, out):
-        text, after = odd_line(parser, block, line, state)
-        columns, values = parser.row(parser.rows.sparse, text, line + int(state[kernels.LINES]))
-        start, stop = state[kernels.ENTRIES], state[kernels.ENTRIES] + len(columns)
-        out.columns[start:stop], out.values[start:stop] = columns, values
-        out.ends[state[kernels.ROWS]] = stop
-        pass_line(state, after)
-        state[kernels.ENTRIES] = stop
-    entries = state[kernels.ENTRIES]
-    round_hard(block, out.values, out.hard[: state[kernels.HARDS]])
-    lengths = np.diff(out.ends[: state[kernels.ROWS]], prepend=0)
-    return SparseBlock(lengths, out.columns[:entries].copy(), out.values[:entries].copy())
+@dataclass(frozen=True)
+class CompiledBlockParser(BlockParser):
+    """A `BlockParser` that goes over the bytes of plain lines in compiled loops."""
 
+    @cached_property
+    def spec(self) -> kernels.CellSpec:
+        return cell_spec(self.rows, self.encoding)
 
-def dense(parser: BlockParser, block: bytes, line: int) -> npt.NDArray[np.float64]:
-    """As `BlockParser.dense`."""
-    spec, state = cell_spec(parser.rows, parser.encoding), np.zeros(6, np.int64)
-    values = np.empty((block.count(b"\n") + 1, spec.kinds.size))
-    hards = np.empty((len(block) // 16 + 16, 3), np.int64)
-    buffer = np.frombuffer(block, np.uint8)
-    while not kernels.dense_arff(buffer, state, spec, values, hards):
-        text, after = odd_line(parser, block, line, state)
-        values[state[kernels.ROWS]] = parser.row(parser.rows.dense, text, line + int(state[kernels.LINES]))
-        pass_line(state, after)
-    round_hard(block, values.reshape(-1), hards[: state[kernels.HARDS]])
-    return values[: state[kernels.ROWS]]
+    def sparse(self, block: bytes, line: int) -> SparseBlock:
+        state, out = np.zeros(6, np.int64), room(block, shortest_entry=4)  # "0 1,"
+        buffer = np.frombuffer(block, np.uint8)
+        while not kernels.sparse_arff(buffer, state, self.spec, out):
+            columns, values = self.row(self.rows.sparse, *self._odd_line(block, line, state))
+            start, stop = state[kernels.ENTRIES], state[kernels.ENTRIES] + len(columns)
+            out.columns[start:stop], out.values[start:stop] = columns, values
+            out.ends[state[kernels.ROWS]] = stop
+            state[kernels.ENTRIES] = stop
+            state[kernels.ROWS] += 1
+            pass_line(block, state)
+        entries = state[kernels.ENTRIES]
+        round_hard(block, out.values, out.hard[: state[kernels.HARDS]])
+        lengths = np.diff(out.ends[: state[kernels.ROWS]], prepend=0)
+        return SparseBlock(lengths, out.columns[:entries], out.values[:entries])
+
+    def dense(self, block: bytes, line: int) -> npt.NDArray[np.float64]:
+        state, values = np.zeros(6, np.int64), np.empty((block.count(b"\n") + 1, self.spec.kinds.size))
+        hards = np.empty((len(block) // 16 + 16, 3), np.int64)
+        buffer = np.frombuffer(block, np.uint8)
+        while not kernels.dense_arff(buffer, state, self.spec, values, hards):
+            values[state[kernels.ROWS]] = self.row(self.rows.dense, *self._odd_line(block, line, state))
+            state[kernels.ROWS] += 1
+            pass_line(block, state)
+        round_hard(block, values.reshape(-1), hards[: state[kernels.HARDS]])
+        return values[: state[kernels.ROWS]]
+
+    def _odd_line(self, block: bytes, line: int, state: npt.NDArray[np.int64]) -> tuple[str, int]:
+        """The line that a kernel stopped at, and its number."""
+        start, number = int(state[kernels.POSITION]), line + int(state[kernels.LINES])
+        return decode(block[start : line_end(block, start)], self.encoding, self.path, number).strip(BLANKS), number
 
 
 def cell_spec(rows: RowParser, encoding: str) -> kernels.CellSpec:
@@ -71,17 +81,14 @@ def room(block: bytes, shortest_entry: int) -> kernels.SparseRows:
     )
 
 
-def odd_line(parser: BlockParser, block: bytes, line: int, state: npt.NDArray[np.int64]) -> tuple[str, int]:
-    """The line a kernel stopped at, and the place behind it."""
-    start = int(state[kernels.POSITION])
-    after = block.find(b"\n", start) + 1 or len(block)
-    raw = decode(block[start:after], parser.encoding, parser.path, line + int(state[kernels.LINES]))
-    return raw.strip(BLANKS), after
+def line_end(block: bytes, start: int) -> int:
+    """The place behind the line that starts here."""
+    return block.find(b"\n", start) + 1 or len(block)
 
 
-def pass_line(state: npt.NDArray[np.int64], after: int) -> None:
-    state[kernels.POSITION] = after
-    state[kernels.ROWS] += 1
+def pass_line(block: bytes, state: npt.NDArray[np.int64]) -> None:
+    """Go behind a line that was parsed in Python."""
+    state[kernels.POSITION] = line_end(block, int(state[kernels.POSITION]))
     state[kernels.LINES] += 1
 
 

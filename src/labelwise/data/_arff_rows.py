@@ -1,8 +1,7 @@
-"""The rows of an ARFF file, block by block: in Python, which defines the format, or compiled, which is fast."""
+"""The rows of an ARFF file, block by block, in Python: this defines the format. `_arff_compiled` is the fast way."""
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -99,16 +98,13 @@ class RowParser:
 
 @dataclass(frozen=True)
 class BlockParser:
-    """Parses blocks of whole lines of one file; `compiled` only changes the speed."""
+    """Parses blocks of whole lines of one file; `line` is the number of the first one."""
 
     rows: RowParser
     path: AnyPath
     encoding: str
-    compiled: bool
 
     def sparse(self, block: bytes, line: int) -> SparseBlock:
-        if self.compiled:
-            return _kernel_caller().sparse(self, block, line)
         lengths: list[int] = []
         columns: list[int] = []
         values: list[float] = []
@@ -121,8 +117,6 @@ class BlockParser:
 
     def dense(self, block: bytes, line: int) -> npt.NDArray[np.float64]:
         """(rows, attributes) as in `SparseBlock`."""
-        if self.compiled:
-            return _kernel_caller().dense(self, block, line)
         rows = [self.row(self.rows.dense, text, number) for number, text in self._rows_of(block, line)]
         return np.array(rows, np.float64).reshape(len(rows), len(self.rows.attributes))
 
@@ -141,8 +135,3 @@ class BlockParser:
             row = raw.strip(BLANKS.encode())
             if row and not row.startswith(b"%"):
                 yield number, decode(row, self.encoding, self.path, number)
-
-
-def _kernel_caller() -> Any:
-    """The compiled engine, loaded only for files large enough to deserve it: numba takes half a second to import."""
-    return importlib.import_module("labelwise.data._arff_compiled")

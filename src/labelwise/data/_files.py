@@ -18,8 +18,7 @@ from labelwise.data.errors import FormatError
 
 AnyPath: TypeAlias = str | os.PathLike[str]
 
-SMALL = 1 << 20  # bytes: a file whose rows fit here is parsed in Python, without loading compiled code
-BLOCK = 4 << 20  # bytes read at a time: large enough for compiled loops, small beside any result
+BLOCK = 1 << 20  # bytes read at a time; a file that fits into one is parsed in Python, without loading compiled code
 COMPRESSED = (".gz", ".bz2")
 
 
@@ -39,12 +38,12 @@ def split_name(path: AnyPath) -> tuple[str, str, str]:
     return name[: len(name) - len(suffix)], suffix.lower(), compression
 
 
-def line_blocks(path: AnyPath, first: int = SMALL, size: int = BLOCK) -> Iterator[bytes]:
+def line_blocks(path: AnyPath, size: int = BLOCK) -> Iterator[bytes]:
     """Walk a file, uncompressed on the way, in blocks of whole lines; the last one may lack its newline."""
     compression = split_name(path)[2]
     opener: Any = {".gz": gzip.open, ".bz2": bz2.open, "": open}[compression]
     with opener(path, "rb") as file:
-        chunks = _chunks(file, first, size, path)
+        chunks = _chunks(file, size, path)
         with closing(_ahead(chunks) if compression else chunks) as chunks:
             pieces: list[bytes] = []  # the start of a line whose end has not been read yet
             for chunk in chunks:
@@ -57,11 +56,9 @@ def line_blocks(path: AnyPath, first: int = SMALL, size: int = BLOCK) -> Iterato
                 yield rest
 
 
-def _chunks(file: IO[bytes], first: int, size: int, path: AnyPath) -> Generator[bytes]:
-    wanted = first
-    while chunk := _read_chunk(file, wanted, path):
+def _chunks(file: IO[bytes], size: int, path: AnyPath) -> Generator[bytes]:
+    while chunk := _read_chunk(file, size, path):
         yield chunk
-        wanted = size
 
 
 def _ahead(chunks: Iterator[bytes]) -> Generator[bytes]:

@@ -6,10 +6,10 @@ space, or with a feature, is an item without labels. Absent labels are not liste
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,7 +96,8 @@ def read_block(
     if stated is not None and shape is not None:
         raise FormatError(f"it has the header {stated}, so shape={shape!r} must not be given", path, 1)
     shape = stated or shape
-    parser = XmcParser(path, shape, bases, following is not None if compiled is None else compiled)
+    make_parser = _compiled_parser() if (following is not None if compiled is None else compiled) else XmcParser
+    parser = make_parser(path, shape, bases)
     line, parts = 1 + (stated is not None), []
     for block in _chained(body, following, blocks):
         parts.append(parser.block(block, line))
@@ -131,16 +132,13 @@ def _chained(first: bytes, following: bytes | None, blocks: Iterator[bytes]) -> 
 
 @dataclass(frozen=True)
 class XmcParser:
-    """Parses blocks of whole lines; `compiled` only changes the speed."""
+    """Parses blocks of whole lines; this defines the format."""
 
     path: AnyPath
     shape: Shape | None
     bases: tuple[int, int]  # what the first feature and the first label are called: 0 or 1
-    compiled: bool
 
     def block(self, block: bytes, line: int) -> XmcBlock:
-        if self.compiled:  # loaded only for files large enough to deserve it: numba takes half a second to import
-            return importlib.import_module("labelwise.data._xmc_compiled").parse(self, block, line)
         counts: list[tuple[int, int]] = []
         labels: list[int] = []
         columns: list[int] = []
@@ -204,6 +202,12 @@ class XmcParser:
             raise Problem(f"found {what} {index}, expected {first} to {last} (the first {what} is called {first})")
         if index in seen:
             raise Problem(f"{what} {index} is given twice")
+
+
+def _compiled_parser() -> type[XmcParser]:
+    """Loaded only for files large enough to deserve it: numba takes half a second to import."""
+    chosen: type[XmcParser] = import_module("labelwise.data._xmc_compiled").CompiledXmcParser
+    return chosen
 
 
 def _indices(values: list[int]) -> npt.NDArray[np.int32]:
