@@ -361,7 +361,7 @@ def test_with_items(pool, kind):
         ({"label_names": ["y", "x"]}, "labels"),
         ({"item_ids": ["a", "e", "f"]}, "item id 'a' is given twice"),
         ({"X": np.ones((3, 5))}, "5 features, expected 2"),
-        ({"feature_names": ["g", "f"]}, "features .*'g', 'f'"),
+        ({"feature_names": ["g", "f"]}, "features.*another order"),
     ],
 )
 def test_items_that_do_not_fit_are_refused(change, words):

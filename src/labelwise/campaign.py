@@ -137,8 +137,21 @@ class Campaign:
         beliefs = self._pool_posterior(model)
         choice = self.strategy.choose(beliefs, closed, n - len(asked), rng)
         reason = "strategy" if model is not None else "cold start"
-        chosen = self._questions(closed, choice.rows, choice.labels, reason, choice.scores)
+        chosen = _questions(self._data, closed, (choice.rows, choice.labels, choice.scores), reason)
         return _interleave(asked, chosen, drawn)
+
+    def ask_about(self, items: LabelData, n: int) -> list[Question]:
+        """The n questions most worth asking about these items, given what is known of their own labels.
+
+        For items outside the pool, say the patients of today: what the campaign has learnt from the pool, and the
+        labels observed in `items`, decide which label to pay for next. See `labelwise.queries.Diagnosis`.
+        """
+        self._data.check_alike(items)
+        closed = items.observed_mask()
+        beliefs = self.believe(items.X).given(items.Y, closed)
+        rng = np.random.default_rng([self.random_state, len(self._answers), 1])
+        choice = self.strategy.choose(beliefs, closed, n, rng)
+        return _questions(items, closed, (choice.rows, choice.labels, choice.scores), "strategy")
 
     def tell(self, answers: Answer | Iterable[Answer]) -> None:
         """Take in answers: all of them, or none where one is wrong.
@@ -308,17 +321,7 @@ class Campaign:
             rows, labels = random_items(closed, n, rng), None
         else:
             rows, labels = random_pairs(closed, n, rng)
-        return self._questions(closed, rows, labels, "control", np.full(rows.size, np.nan))
-
-    def _questions(
-        self, closed: sp.csr_array, rows: Any, labels: Any, reason: str, scores: npt.NDArray[Any]
-    ) -> list[Question]:
-        ids, names = self._data.item_ids, np.array(self._data.label_names, dtype=object)
-        if labels is None:
-            asked = [tuple(names[free]) for free in ~closed[rows].toarray()]
-        else:
-            asked = [(names[label],) for label in labels]
-        return [Question(ids[row], which, reason, float(s)) for row, which, s in zip(rows, asked, scores, strict=True)]
+        return _questions(self._data, closed, (rows, labels, np.full(rows.size, np.nan)), "control")
 
     def _without(self, closed: sp.csr_array, asked: list[Question]) -> sp.csr_array:
         if not asked:
@@ -351,6 +354,18 @@ def _embed(rows_of: npt.NDArray[np.bool_], rows: npt.NDArray[np.intp], shape: tu
     counts[rows + 1] = rows_of.sum(1)
     columns = np.nonzero(rows_of)[1]
     return sp.csr_array((np.ones(columns.size, dtype=bool), columns, np.cumsum(counts)), shape=shape)
+
+
+def _questions(data: LabelData, closed: sp.csr_array, chosen: tuple[Any, Any, Any], reason: str) -> list[Question]:
+    """Rows, labels (or None: all that are open) and scores, as questions."""
+    rows, labels, scores = chosen
+    names = np.array(data.label_names, dtype=object)
+    if labels is None:
+        asked = [tuple(names[free]) for free in ~closed[rows].toarray()]
+    else:
+        asked = [(names[label],) for label in labels]
+    ids = data.item_ids
+    return [Question(ids[row], which, reason, float(s)) for row, which, s in zip(rows, asked, scores, strict=True)]
 
 
 def _interleave(control: list[Question], chosen: list[Question], drawn: npt.NDArray[np.bool_]) -> list[Question]:

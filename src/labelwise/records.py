@@ -172,12 +172,7 @@ class LabelData:
 
     def with_items(self, more: LabelData) -> LabelData:
         """These items and then those of `more`, which has the same features and labels."""
-        if more.label_names != self.label_names:
-            raise ValueError(f"the new items have labels {more.label_names}, expected {self.label_names}")
-        if more.n_features != self.n_features:
-            raise ValueError(f"the new items have {more.n_features} features, expected {self.n_features}")
-        if self.feature_names is not None and more.feature_names not in (None, self.feature_names):
-            raise ValueError(f"the new items have features {more.feature_names}, expected {self.feature_names}")
+        self.check_alike(more)
         all_known = self.observed is None and more.observed is None
         items = None
         if self.items is not None or more.items is not None:
@@ -190,6 +185,14 @@ class LabelData:
             item_ids=self.item_ids + more.item_ids,
             items=items,
         )
+
+    def check_alike(self, more: LabelData) -> None:
+        """Raise where other items have other labels or features than these."""
+        _check_same_names("labels", more.label_names, self.label_names)
+        if more.n_features != self.n_features:
+            raise ValueError(f"the new items have {more.n_features} features, expected {self.n_features}")
+        if self.feature_names is not None and more.feature_names is not None:
+            _check_same_names("features", more.feature_names, self.feature_names)
 
     def observed_mask(self) -> sp.csr_array:
         """The mask as a matrix even when everything is observed (then it has n × q entries)."""
@@ -291,6 +294,14 @@ def check_unique(what: str, names: Sequence[str]) -> None:
                 f"{what} {name!r} is given twice, at positions {seen[name]} and {position}; make it unique"
             )
         seen[name] = position
+
+
+def _check_same_names(what: str, got: tuple[str, ...], expected: tuple[str, ...]) -> None:
+    if got == expected:
+        return
+    odd = sorted(set(got) ^ set(expected))
+    detail = f"only one side has {odd[:5]}" if odd else "they are the same in another order"
+    raise ValueError(f"the new items have {len(got)} {what}, expected {len(expected)}: {detail}")
 
 
 def _check_shape(what: str, got: tuple[int, ...], expected: tuple[int, ...]) -> None:

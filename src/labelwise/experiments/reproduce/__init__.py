@@ -1,5 +1,7 @@
-"""The papers done again: each claim, the paper's figure, ours, the verdict."""
+"""The papers done again: each claim, the paper's figure, ours, the verdict. `PAPERS` is what the command goes by."""
 
-from labelwise.experiments.reproduce.claims import Claim, Exhibit, Paper, Reproduction, reproduce
+from labelwise.experiments.reproduce.claims import Claim, Exhibit, Paper, Reproduction, reproduce_paper
 
-__all__ = ["Claim", "Exhibit", "Paper", "Reproduction", "reproduce"]
+PAPERS: dict[str, Paper] = {}
+
+__all__ = ["PAPERS", "Claim", "Exhibit", "Paper", "Reproduction", "reproduce_paper"]

@@ -64,7 +64,7 @@ class Reproduction:
     claims: Sequence[Claim] = field(default_factory=list)
 
 
-def reproduce(
+def reproduce_paper(
     paper: Paper,
     folder: Path,
     *,
