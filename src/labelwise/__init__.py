@@ -3,7 +3,7 @@
 from labelwise.campaign import Campaign
 from labelwise.data import read, write
 from labelwise.decisions import ClassMass, ExpectedF1, Threshold, TopLabels, TunedThreshold
-from labelwise.models import BinaryRelevance, OnlineBayes
+from labelwise.models import BinaryRelevance, LabelGP, OnlineBayes
 from labelwise.queries import Random, Uncertainty
 from labelwise.records import Answer, LabelData, Question
 
@@ -16,6 +16,7 @@ __all__ = [
     "ClassMass",
     "ExpectedF1",
     "LabelData",
+    "LabelGP",
     "OnlineBayes",
     "Question",
     "Random",

@@ -1,0 +1,160 @@
+"""What a fitted `LabelGP` believes about a batch of items, computed when asked for."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr, ndtri
+
+from labelwise.models._label_gp_state import FittedLabelGP
+from labelwise.numerics.feature_solver import FeatureSolver, gram, quadratic_forms
+from labelwise.numerics.linear_algebra import cholesky, dense, solve_lower
+from labelwise.posterior import FloatArray, ItemCovariance, LabelCovariances, LabelPosterior
+
+IntArray = npt.NDArray[np.intp]
+BLOCK = 2048
+
+
+class LabelGPPosterior(LabelPosterior):
+    """Beliefs of a `LabelGP` about some items.
+
+    `probabilities` are calibrated. `means` and `variances` are those of the regression, on the scale of the 0/1
+    labels and without noise. Items are rows as the user gave them; they are prepared block by block.
+    """
+
+    def __init__(self, fitted: FittedLabelGP, X: Any) -> None:
+        super().__init__(X.shape[0], fitted.n_labels)
+        self._fitted = fitted
+        self._X = X
+
+    @cached_property
+    def _prepared(self) -> Any:
+        return self._fitted.scaling(self._X)
+
+    @cached_property
+    def _means(self) -> FloatArray:
+        departures = self._fitted.solver.mean(self._prepared, self._fitted.weights)
+        return np.add(departures, self._fitted.centre)
+
+    def means(self) -> FloatArray:
+        """(n, q) posterior mean of each label's regression function."""
+        return self._means
+
+    def variances(self) -> FloatArray:
+        """(n, q) posterior variance of each label's regression function: what more answers would take away."""
+        return self._shares_of_kernel() * self._fitted.label_scales
+
+    def probabilities(self) -> FloatArray:
+        return self._fitted.link.probabilities(self._means)
+
+    def rows(self, rows: npt.NDArray[np.intp] | slice) -> LabelGPPosterior:
+        return LabelGPPosterior(self._fitted, self._X[rows])
+
+    def label_covariances(self) -> LabelCovariances:
+        """Variances p (1 − p), with the correlation that labels have left once the features have had their say.
+
+        The regression itself has the covariance v_i B for item i; its correlation is that of B for every item, and it
+        is given the variances of calibrated 0/1 labels.
+        """
+        correlation = self._fitted.correlation
+        p = self.probabilities()
+        deviation = np.sqrt(np.maximum(p * (1 - p), 1e-12))  # (n, q)
+        diagonal = deviation**2 * correlation.diagonal
+        return LabelCovariances(diagonal, deviation[:, :, None] * correlation.factor)  # (n, q), (n, q, r)
+
+    def item_covariance(self) -> ItemCovariance:
+        """Covariance between the items given the items answered in full, in units of the kernel."""
+        if isinstance(self._fitted.solver, FeatureSolver):
+            return FeatureCovariance(self._fitted.solver, self._fitted.full_rows_gram, self._prepared)
+        return KernelCovariance(self._fitted, self._prepared)
+
+    def sample_probabilities(self, n_samples: int, rng: np.random.Generator) -> FloatArray:
+        """(s, n, q) probabilities as they would be if the regression functions were known, drawn anew for each item.
+
+        Of the variance of an answer the share ρ = v / (v + noise) is the function's and the rest is noise. With
+        y = 1 where √ρ f + √(1 − ρ) e < Φ⁻¹(p), f and e standard normal, knowing f leaves the probability
+        Φ((Φ⁻¹(p) − √ρ f) / √(1 − ρ)), whose mean over f is p. Labels share f through their correlation.
+        """
+        v = self._shares_of_kernel()
+        share = v / (v + self._fitted.noise)  # (n, q)
+        f = self._fitted.correlation.sample((n_samples, self.n_items), rng)  # (s, n, q)
+        return ndtr((ndtri(self.probabilities()) - np.sqrt(share) * f) / np.sqrt(1 - share))
+
+    def _shares_of_kernel(self) -> FloatArray:
+        return self._fitted.solver.variances(self._prepared)  # (n, q)
+
+
+class KernelCovariance:
+    """κ(x, x') − κ(x, X_f) C_ff⁻¹ κ(X_f, x'), f the items answered in full; never an n × n matrix."""
+
+    def __init__(self, fitted: FittedLabelGP, X: Any) -> None:
+        self._fitted = fitted
+        self._kernel = fitted.kernel
+        self._X = X
+        self._X_full, self._L = fitted.full_rows_factor
+
+    @property
+    def noise(self) -> float:
+        return self._fitted.noise
+
+    def diagonal(self) -> FloatArray:
+        result = np.empty(self._X.shape[0])
+        for start in range(0, self._X.shape[0], BLOCK):
+            block = self._X[start : start + BLOCK]
+            half = solve_lower(self._L, self._kernel(self._X_full, block))  # (f, block)
+            result[start : start + BLOCK] = self._kernel.diagonal(block) - np.einsum("fn,fn->n", half, half)
+        return np.maximum(result, 0.0)
+
+    def columns(self, rows: IntArray) -> FloatArray:
+        half = solve_lower(self._L, self._kernel(self._X_full, self._X[rows]))
+        solved = solve_lower(self._L, half, transposed=True)  # (f, m)
+        result = np.empty((self._X.shape[0], half.shape[1]))
+        for start in range(0, self._X.shape[0], BLOCK):
+            block = self._X[start : start + BLOCK]
+            prior = self._kernel(block, self._X[rows])
+            result[start : start + BLOCK] = prior - self._kernel(block, self._X_full) @ solved
+        return result
+
+    def factor(self) -> FloatArray | None:
+        """F (n, D) in the features of a kernel without rbf part, where they are fewer than the items."""
+        if self._kernel.rbf or self._X.shape[1] + 1 >= self._X.shape[0]:
+            return None
+        on_full = gram(self._kernel.features(self._X_full))
+        return posterior_factor(on_full, self._kernel.features(self._X), self.noise)
+
+
+class FeatureCovariance:
+    """noise · φ(x)ᵀ A⁻¹ φ(x') with A = Φ_fᵀ Φ_f + noise I, f the items answered in full."""
+
+    def __init__(self, solver: FeatureSolver, on_full: FloatArray, X: Any) -> None:
+        self._features = solver.feature_map(X)  # (n, D)
+        self._gram = on_full  # (D, D)
+        self._noise = solver.noise
+
+    @property
+    def noise(self) -> float:
+        return self._noise
+
+    def diagonal(self) -> FloatArray:
+        ridge = self.noise * np.eye(self._gram.shape[0])
+        return self.noise * quadratic_forms(self._gram + ridge, self._features)
+
+    def columns(self, rows: IntArray) -> FloatArray:
+        L = cholesky(self._gram + self.noise * np.eye(self._gram.shape[0]))
+        chosen = dense(self._features[rows]).T  # (D, m)
+        return np.asarray(self._features @ (self.noise * solve_lower(L, solve_lower(L, chosen), transposed=True)))
+
+    def factor(self) -> FloatArray | None:
+        if self._features.shape[1] >= self._features.shape[0]:
+            return None
+        return posterior_factor(self._gram, self._features, self.noise)
+
+
+def posterior_factor(on_full: FloatArray, features: Any, noise: float) -> FloatArray:
+    """F (n, D) with F Fᵀ = noise · Φ (Φ_fᵀ Φ_f + noise I)⁻¹ Φᵀ."""
+    A = on_full + noise * np.eye(on_full.shape[0])
+    half_inverse = solve_lower(cholesky(A), np.eye(A.shape[0]))  # (D, D)
+    return np.sqrt(noise) * np.asarray(features @ half_inverse.T)

@@ -1,0 +1,194 @@
+"""Kernel and noise for all labels at once, by evidence with a weak prior."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwise.numerics.gp_evidence import Spectrum
+from labelwise.numerics.kernels import Kernel, inner_products, squared_distances
+
+FloatArray = npt.NDArray[np.floating[Any]]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.intp]
+KernelName = Literal["linear", "rbf", "rbf+linear"]
+
+EFFECTIVE_LABELS = 2.0  # labels depend on one another: together they count as this many, or the prior would vanish
+MAX_PATTERNS = 16  # distinct sets of answered rows that take part in the search
+NOISE_SD, LENGTH_SD, SHARE_SD = 0.5, 0.7, 1.5  # of the priors on log noise, log length-scale, log-odds of the share
+NOISE_GRID = np.logspace(-4, 3, 57)  # relative to the kernel's mean diagonal
+LENGTH_GRID = 2.0 ** np.arange(-1.0, 1.6, 0.5)  # relative to the prior's centre
+SHARE_GRID = (0.25, 0.5, 0.75)
+SHORTER = 0.5  # in log length-scale: the rbf part beside a linear one
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """What the user has decided; None is searched."""
+
+    noise: float | None = None
+    length_scale: float | None = None
+    linear_share: float | None = None
+    bias: float = 1.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """A kernel, its noise and the log evidence (with prior) that chose them."""
+
+    kernel: Kernel
+    noise: float
+    score: float
+
+
+@dataclass(frozen=True, eq=False)
+class SearchPart:
+    """Labels seen on the same few rows."""
+
+    inner: FloatArray  # (n, n)
+    distances: FloatArray  # (n, n), squared
+    targets: FloatArray  # (n, q), centred
+
+    def kernel_matrix(self, kernel: Kernel) -> FloatArray:
+        K = kernel.linear * self.inner + kernel.bias
+        if kernel.rbf:
+            K += kernel.rbf * np.exp(self.distances / (-2 * kernel.length_scale**2))
+        return K
+
+
+def choose_parts(X: Any, Y: BoolArray, observed: BoolArray, n_rows: int, priority: FloatArray) -> list[SearchPart]:
+    """The rows and labels to search on, at no more than the price of one eigendecomposition of `n_rows` rows.
+
+    Labels with the same answered rows go together; the sets of rows with most positives (or negatives, whichever are
+    rarer) take part, each with the rows of least `priority`. Nothing depends on the order of the labels.
+    """
+    kinds, member = np.unique(observed, axis=1, return_inverse=True)  # (n, kinds), (q,)
+    positives = (Y & observed).sum(axis=0)
+    rare = np.minimum(positives, observed.sum(axis=0) - positives)
+    worth = np.bincount(member.ravel(), weights=rare, minlength=kinds.shape[1])
+    chosen = np.lexsort((priority @ kinds, -worth))[:MAX_PATTERNS]
+    chosen = chosen[worth[chosen] > 0]
+    limit = max(2, int(n_rows / max(1, chosen.size) ** 0.5))
+    parts = []
+    for kind in chosen:
+        rows = np.flatnonzero(kinds[:, kind])
+        rows = rows[np.argsort(priority[rows])[:limit]]
+        y = Y[np.ix_(rows, np.flatnonzero(member.ravel() == kind))].astype(float)
+        y = y[:, (y.min(axis=0) < y.max(axis=0))] if rows.size else y[:, :0]
+        if y.shape[1]:
+            parts.append(SearchPart(inner_products(X[rows]), squared_distances(X[rows]), y - y.mean(axis=0)))
+    return parts
+
+
+class Search:
+    """Maximises `weight` · Σ log evidence + log prior, one eigendecomposition per kernel shape and part."""
+
+    def __init__(self, parts: list[SearchPart], fixed: Fixed) -> None:
+        self.parts, self.fixed = parts, fixed
+        n_labels = sum(part.targets.shape[1] for part in parts)
+        self.weight = min(1.0, EFFECTIVE_LABELS / max(n_labels, 1))
+        # Logistic regression weighs an answer by p (1 − p): rare labels need more noise, or a few odd rows rule them.
+        spreads = [4 * (part.targets**2).mean(axis=0) for part in parts]
+        self.rarity = float(np.sqrt(np.concatenate(spreads).mean())) if spreads else 1.0
+        self.length_centre = self._length_centre()
+        self._seen: dict[tuple[float, float], Found] = {}
+
+    def best(self, name: str) -> Found:
+        """The best kernel of the family, or of all three where `name` is "auto"."""
+        families: dict[str, Callable[[], Found]] = {
+            "linear": lambda: self._evaluate(0.0, 1.0),
+            "rbf": self._best_rbf,
+            "rbf+linear": self._best_sum,
+        }
+        names = list(families) if name == "auto" else [name]
+        return max((families[each]() for each in names), key=lambda found: found.score)
+
+    def _best_rbf(self) -> Found:
+        return self._best_length(0.0)
+
+    def _best_sum(self) -> Found:
+        if self.fixed.linear_share is not None:
+            return self._best_length(self.fixed.linear_share)
+        alone = self._best_length(0.0).kernel.length_scale
+        best = max((self._evaluate(np.log(alone), share) for share in SHARE_GRID), key=lambda found: found.score)
+        if self.fixed.length_scale is not None:
+            return best
+        shorter = self._evaluate(np.log(alone) - SHORTER, best.kernel.linear)  # the linear part takes the long range
+        return max(best, shorter, key=lambda found: found.score)
+
+    def _best_length(self, share: float) -> Found:
+        if self.fixed.length_scale is not None:
+            return self._evaluate(np.log(self.fixed.length_scale), share)
+        grid = np.log(self.length_centre * LENGTH_GRID)
+        found = [self._evaluate(log_length, share) for log_length in grid]
+        best = int(np.argmax([each.score for each in found]))
+        low, high = grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
+        log_length = golden_section(lambda x: self._evaluate(x, share).score, low, high, steps=1)
+        return max(found[best], self._evaluate(log_length, share), key=lambda each: each.score)
+
+    def _evaluate(self, log_length: float, share: float) -> Found:
+        """The best noise for one shape of the kernel; remembered, for families share shapes."""
+        shape = (float(log_length), float(share))
+        if shape not in self._seen:
+            self._seen[shape] = self._best_noise(*shape)
+        return self._seen[shape]
+
+    def _best_noise(self, log_length: float, share: float) -> Found:
+        kernel = Kernel(1 - share, share, self.fixed.bias, float(np.exp(log_length)) if share < 1 else 1.0)
+        matrices = [part.kernel_matrix(kernel) for part in self.parts]
+        diagonal = float(np.mean([K.diagonal().mean() for K in matrices])) if matrices else 1.0
+        centre = 0.5 * diagonal / self.rarity
+        spectra = [Spectrum.of(K, part.targets) for K, part in zip(matrices, self.parts, strict=True)]
+
+        def score(noise: FloatArray) -> FloatArray:
+            total = -0.5 * (np.log(noise / centre) / NOISE_SD) ** 2
+            return total + self.weight * sum(spectrum.log_evidence(noise).sum(axis=1) for spectrum in spectra)
+
+        noise = self.fixed.noise if self.fixed.noise is not None else _best_noise(score, diagonal, centre)
+        return Found(kernel, noise, float(score(np.array([noise]))[0]) + self._log_prior(kernel))
+
+    def _log_prior(self, kernel: Kernel) -> float:
+        log_prior = 0.0
+        if kernel.rbf:
+            log_prior -= 0.5 * (np.log(kernel.length_scale / self.length_centre) / LENGTH_SD) ** 2
+            if kernel.linear:
+                log_prior -= 0.5 * (np.log(kernel.linear / kernel.rbf) / SHARE_SD) ** 2
+        return float(log_prior)
+
+    def _length_centre(self) -> float:
+        """Half the median distance between different rows, 1 where there is none."""
+        distances = [part.distances[np.triu_indices_from(part.distances, 1)] for part in self.parts]
+        median = float(np.sqrt(np.median(np.concatenate(distances)))) if distances else 0.0
+        return median / 2 if median > 0 else 1.0
+
+
+def _best_noise(score: Callable[[FloatArray], FloatArray], diagonal: float, centre: float) -> float:
+    grid = np.sort(np.append(diagonal * NOISE_GRID, centre))
+    best = int(np.argmax(score(grid)))
+    low, high = np.log(grid[[max(best - 1, 0), min(best + 1, grid.size - 1)]])
+    return float(np.exp(golden_section(lambda x: float(score(np.exp([x]))[0]), low, high, steps=20)))
+
+
+def golden_section(function: Callable[[float], float], low: float, high: float, steps: int) -> float:
+    """Where a function with one peak in [low, high] is largest, to within 0.618^steps of the interval.
+
+    >>> round(golden_section(lambda x: -(x - 1) ** 2, 0.0, 3.0, steps=40), 6)
+    1.0
+    """
+    ratio = (5**0.5 - 1) / 2
+    a, b = high - ratio * (high - low), low + ratio * (high - low)
+    at_a, at_b = function(a), function(b)
+    for _ in range(steps):
+        if at_a >= at_b:
+            high, b, at_b = b, a, at_a
+            a = high - ratio * (high - low)
+            at_a = function(a)
+        else:
+            low, a, at_a = a, b, at_b
+            b = low + ratio * (high - low)
+            at_b = function(b)
+    return a if at_a >= at_b else b

@@ -1,0 +1,119 @@
+"""Gaussian process regression of many labels at once in kernel space, where every label has its own answered rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwise.numerics.kernels import Kernel
+from labelwise.numerics.label_groups import IntArray, LabelGroup
+from labelwise.numerics.linear_algebra import stack_rows
+
+FloatArray = npt.NDArray[np.floating[Any]]
+BoolArray = npt.NDArray[np.bool_]
+BLOCK = 1024  # rows of a pool whose kernel to the training rows is held at once
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSolver:
+    """C = K + noise I factorised on each label's answered rows. Extending it returns a new one; nothing is changed.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> observed = np.array([[True, True], [True, False], [True, True]])
+    >>> solver = KernelSolver.fit(Kernel(rbf=1.0), 0.5, X, observed)
+    >>> targets = np.array([[1.0, 0.0], [0.0, 0.0], [-1.0, 1.0]])
+    >>> weights = solver.weights(solver.solve(targets, np.arange(2)))
+    >>> solver.mean(X, weights).round(2)
+    array([[ 0.63,  0.03],
+           [ 0.  ,  0.37],
+           [-0.63,  0.66]])
+    """
+
+    kernel: Kernel
+    noise: float
+    X: Any  # (n, d) dense or csr
+    observed: BoolArray  # (n, q)
+    groups: tuple[LabelGroup, ...]
+    precision_diagonal: FloatArray  # (n, q) diag(C[O, O]⁻¹) on each label's rows O, 1 elsewhere
+
+    @classmethod
+    def fit(cls, kernel: Kernel, noise: float, X: Any, observed: BoolArray) -> KernelSolver:
+        bare = cls(kernel, noise, X, observed, (), np.ones(observed.shape))
+        together, apart = group_labels(observed)
+        groups = [LabelGroup.factorise(bare._covariance, together, observed, grows_core=True)] if together.size else []
+        if apart.size:
+            groups.append(LabelGroup.factorise(bare._covariance, apart, observed, grows_core=False))
+        return replace(bare, groups=tuple(groups))._with_precision(np.arange(observed.shape[1]))
+
+    def extend(self, X_new: Any, observed: BoolArray) -> KernelSolver:
+        """With more rows, and more answers on the old ones; `observed` covers all rows and keeps every old answer."""
+        fresh = observed.copy()
+        fresh[: self.observed.shape[0]] &= ~self.observed
+        diagonal = np.ones(observed.shape)
+        diagonal[: self.observed.shape[0]] = self.precision_diagonal
+        grown = replace(self, X=stack_rows(self.X, X_new), observed=observed, precision_diagonal=diagonal)
+        groups = tuple(group.extend(grown._covariance, fresh) for group in self.groups)
+        return replace(grown, groups=groups)._with_precision(np.flatnonzero(fresh.any(axis=0)))
+
+    def solve(self, right_side: FloatArray, labels: IntArray, start: FloatArray | None = None) -> FloatArray:
+        """(n, k): column c is C[O, O]⁻¹ b[O] on the rows O of label labels[c], zero elsewhere."""
+        solution = np.zeros(right_side.shape)
+        for group in self.groups:
+            group.solve(right_side, labels, solution)
+        return solution
+
+    def weights(self, solution: FloatArray) -> FloatArray:
+        """What `mean` needs of a solution: here the solution itself, one weight per training row."""
+        return solution
+
+    def mean(self, X: Any, weights: FloatArray) -> FloatArray:
+        """(m, k) predictions K(X, training rows) @ weights."""
+        return kernel_mean(self.kernel, X, self.X, weights)
+
+    def variances(self, X: Any) -> FloatArray:
+        """(m, q) posterior variance of each label's function, without noise, in units of the kernel."""
+        result = np.zeros((X.shape[0], self.observed.shape[1]))
+        for start in range(0, X.shape[0], BLOCK):
+            block = X[start : start + BLOCK]
+            explained = np.zeros((block.shape[0], result.shape[1]))
+            K_new = self.kernel(block, self.X)  # (block, n)
+            for group in self.groups:
+                group.explained(K_new, explained)
+            result[start : start + BLOCK] = np.maximum(self.kernel.diagonal(block)[:, None] - explained, 0.0)
+        return result
+
+    def _covariance(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """C[rows, columns]; the two are the same array or have no row in common."""
+        if rows is columns:
+            C = self.kernel(self.X[rows])
+            C[np.diag_indices_from(C)] += self.noise
+            return C
+        return self.kernel(self.X[rows], self.X[columns])
+
+    def _with_precision(self, labels: IntArray) -> KernelSolver:
+        for group in self.groups:
+            group.precision_diagonals(labels, self.precision_diagonal)
+        return self
+
+
+def group_labels(observed: BoolArray) -> tuple[IntArray, IntArray]:
+    """Labels to factorise around a shared core, and labels apart: late ones, whose few rows would shrink the core."""
+    answered = observed.any(axis=0)
+    frequent = 2 * observed[:, answered].sum(axis=1) >= answered.sum()
+    together = answered & observed[frequent].all(axis=0)
+    if 2 * together.sum() < answered.sum():
+        together = answered
+    return np.flatnonzero(together), np.flatnonzero(~together)
+
+
+def kernel_mean(kernel: Kernel, X: Any, X_train: Any, weights: FloatArray) -> FloatArray:
+    """(m, k) κ(X, X_train) @ weights, by blocks of rows of X."""
+    result = np.empty((X.shape[0], weights.shape[1]))
+    for start in range(0, X.shape[0], BLOCK):
+        result[start : start + BLOCK] = kernel(X[start : start + BLOCK], X_train) @ weights
+    return result

@@ -1,0 +1,104 @@
+"""Kernels between rows of features, dense or csr; sparse features are never made dense."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+FloatArray = npt.NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """κ(x, x') = `rbf` · exp(−|x − x'|² / (2 `length_scale`²)) + `linear` · x·x' + `bias`.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [3.0, 4.0]])
+    >>> Kernel(linear=1.0, bias=1.0)(X)
+    array([[ 1.,  1.], [ 1., 26.]])
+    >>> Kernel(rbf=1.0, length_scale=5.0)(X).round(3)
+    array([[1.   , 0.607], [0.607, 1.   ]])
+    """
+
+    rbf: float = 0.0
+    linear: float = 0.0
+    bias: float = 0.0
+    length_scale: float = 1.0
+
+    def __call__(self, A: Any, B: Any = None) -> FloatArray:
+        """(n, m) between the rows of A and of B, or (n, n) among the rows of A."""
+        if not self.rbf:
+            K = inner_products(A, B)  # (n, m)
+            K *= self.linear
+        else:
+            inner = inner_products(A, B)
+            K = _squared_distances(inner, A, B)
+            K /= -2 * self.length_scale**2
+            np.exp(K, out=K)
+            K *= self.rbf
+            if self.linear:
+                inner *= self.linear
+                K += inner
+        K += self.bias
+        return K
+
+    def diagonal(self, A: Any) -> FloatArray:
+        """(n,) of κ(x, x)."""
+        norms = squared_norms(A) if self.linear else np.zeros(A.shape[0])
+        return self.rbf + self.linear * norms + self.bias
+
+    def features(self, A: Any) -> Any:
+        """Φ (n, d + 1) with Φ Φᵀ equal to the kernel, dense or csr as A is; only without the rbf part."""
+        if self.rbf:
+            raise ValueError(f"a kernel with an rbf part has no finite feature space, got rbf={self.rbf!r}")
+        scaled = A * np.sqrt(self.linear)
+        if not self.bias:
+            return scaled
+        constant = np.full((A.shape[0], 1), np.sqrt(self.bias))
+        return (
+            sp.hstack([scaled, sp.csr_array(constant)], format="csr")
+            if sp.issparse(A)
+            else np.hstack([scaled, constant])
+        )
+
+
+def inner_products(A: Any, B: Any = None) -> FloatArray:
+    """(n, m) of x·x', for dense or csr rows alike, as a new dense array."""
+    product = A @ (A if B is None else B).T
+    return product.toarray() if sp.issparse(product) else np.array(product, copy=False)
+
+
+def squared_norms(A: Any) -> FloatArray:
+    """(n,) of x·x."""
+    if sp.issparse(A):
+        return np.asarray(A.multiply(A).sum(axis=1), dtype=float).ravel()
+    return np.einsum("nd,nd->n", A, A)
+
+
+def squared_distances(A: Any, B: Any = None) -> FloatArray:
+    """(n, m) of |x − x'|²; exactly zero on the diagonal when B is left out."""
+    return _squared_distances(inner_products(A, B), A, B)
+
+
+def _squared_distances(inner: FloatArray, A: Any, B: Any) -> FloatArray:
+    left = squared_norms(A)
+    right = left if B is None else squared_norms(B)
+    distances = -2 * inner
+    distances += left[:, None]
+    distances += right
+    np.maximum(distances, 0, out=distances)  # rounding may leave −1e-16
+    if B is None:
+        np.fill_diagonal(distances, 0)
+    return distances
+
+
+def median_distance(A: Any) -> float:
+    """The median distance between different rows; 1 where it would be zero or there is one row only."""
+    distances = squared_distances(A)
+    median = float(np.sqrt(np.median(distances[np.triu_indices(A.shape[0], 1)]))) if A.shape[0] > 1 else 0.0
+    return median if median > 0 else 1.0

@@ -1,0 +1,143 @@
+"""Cholesky factors that grow by rows, conjugate gradients for many masked systems, and rows dense or csr alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.linalg import lapack, solve_triangular
+
+FloatArray = npt.NDArray[np.floating[Any]]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class CholeskyFactor:
+    """L with L Lᵀ = C, and the diagonal of C⁻¹, both kept exact while rows are appended.
+
+    Examples
+    --------
+    >>> C = np.array([[4.0, 2.0], [2.0, 5.0]])
+    >>> factor = CholeskyFactor.of(C[:1, :1]).append(C[1:, :1], C[1:, 1:])
+    >>> factor.solve(C)
+    array([[1., 0.],
+           [0., 1.]])
+    >>> np.allclose(factor.inverse_diagonal, np.linalg.inv(C).diagonal())
+    True
+    """
+
+    L: FloatArray  # (n, n), lower
+    inverse_diagonal: FloatArray  # (n,)
+
+    @classmethod
+    def of(cls, C: FloatArray, *, overwrite: bool = False) -> CholeskyFactor:
+        L = cholesky(C, overwrite=overwrite)
+        return cls(L, inverse_diagonal(L))
+
+    @property
+    def size(self) -> int:
+        return self.L.shape[0]
+
+    def half_solve(self, B: FloatArray) -> FloatArray:
+        """L⁻¹ B."""
+        return solve_lower(self.L, B)
+
+    def solve(self, B: FloatArray) -> FloatArray:
+        """C⁻¹ B."""
+        return solve_lower(self.L, solve_lower(self.L, B), transposed=True)
+
+    def append(self, C_new_old: FloatArray, C_new: FloatArray) -> CholeskyFactor:
+        """The factor of [[C, C_new_oldᵀ], [C_new_old, C_new]] in O(n² m).
+
+        With T = L⁻ᵀ L₂₁ᵀ L₂₂⁻ᵀ the inverse's old block grows by T Tᵀ, so its diagonal by the squared rows of T.
+        """
+        n, m = self.size, C_new.shape[0]
+        if n == 0:
+            return CholeskyFactor.of(C_new)
+        L_21 = solve_lower(self.L, C_new_old.T).T  # (m, n)
+        corner = CholeskyFactor.of(C_new - L_21 @ L_21.T, overwrite=True)
+        L = np.zeros((n + m, n + m), order="F")
+        L[:n, :n], L[n:, :n], L[n:, n:] = self.L, L_21, corner.L
+        T = solve_lower(self.L, solve_lower(corner.L, L_21).T, transposed=True)  # (n, m)
+        grown = self.inverse_diagonal + np.einsum("nm,nm->n", T, T)
+        return CholeskyFactor(L, np.concatenate([grown, corner.inverse_diagonal]))
+
+
+def cholesky(C: FloatArray, *, overwrite: bool = False) -> FloatArray:
+    """Lower L with L Lᵀ = C, in C's own memory where that may be overwritten and is contiguous float64."""
+    if C.shape[0] == 0:
+        return np.zeros((0, 0))
+    columns_first = C if C.flags.f_contiguous else C.T  # C is symmetric: its transpose is itself in LAPACK's order
+    L, info = lapack.dpotrf(columns_first, lower=1, clean=1, overwrite_a=int(overwrite))
+    if info:
+        raise np.linalg.LinAlgError(f"the matrix is not positive definite at row {info - 1}; use more noise")
+    return L
+
+
+def inverse_diagonal(L: FloatArray) -> FloatArray:
+    """The diagonal of (L Lᵀ)⁻¹: squared column lengths of L⁻¹, in n³/3 flops."""
+    if L.shape[0] == 0:
+        return np.zeros(0)
+    L_inv, _ = lapack.dtrtri(L, lower=1)
+    return np.einsum("ij,ij->j", L_inv, L_inv)
+
+
+def solve_lower(L: FloatArray, B: FloatArray, *, transposed: bool = False) -> FloatArray:
+    """L⁻¹ B, or L⁻ᵀ B; empty systems included."""
+    if L.shape[0] == 0 or B.size == 0:
+        return np.array(B, dtype=np.float64)
+    return solve_triangular(L, B, lower=True, trans=int(transposed), check_finite=False)
+
+
+def solve_masked(
+    multiply: Callable[[FloatArray], FloatArray],
+    right_side: FloatArray,
+    mask: BoolArray,
+    *,
+    start: FloatArray | None = None,
+    tolerance: float = 1e-8,
+) -> FloatArray:
+    """For every column j solve C[O, O] x = b[O], O = the rows where mask[:, j], all at once by conjugate gradients.
+
+    `multiply` is V ↦ C V for whole (n, k) blocks; restricting its input and output to the mask makes it each column's
+    own positive definite system. Columns leave the block as they reach a residual of `tolerance` relative to their
+    right side; the result is zero outside the mask. There is no preconditioner: applying the factor of the full C
+    saves a third to a half of the steps and makes each two to three times as dear.
+    """
+    right_side = np.where(mask, right_side, 0.0)  # (n, q)
+    solution = np.zeros_like(right_side) if start is None else np.where(mask, start, 0.0)
+    goal = tolerance * np.linalg.norm(right_side, axis=0)  # (q,)
+    residual = right_side if start is None else np.where(mask, right_side - multiply(solution), 0.0)
+    active = np.flatnonzero(np.linalg.norm(residual, axis=0) > goal)
+    x, r, keep = solution[:, active], residual[:, active], mask[:, active]
+    p, rr = r, np.einsum("nk,nk->k", r, r)
+    for _ in range(10 * right_side.shape[0]):  # exact arithmetic needs n steps; rounding may need more
+        if active.size == 0:
+            break
+        C_p = np.where(keep, multiply(p), 0.0)
+        step = rr / np.einsum("nk,nk->k", p, C_p)
+        x = x + step * p
+        r = r - step * C_p
+        rr_new = np.einsum("nk,nk->k", r, r)
+        p = r + (rr_new / rr) * p
+        rr = rr_new
+        going = np.sqrt(rr) > goal[active]
+        if not going.all():
+            solution[:, active] = x
+            active, x, r, p, keep, rr = active[going], x[:, going], r[:, going], p[:, going], keep[:, going], rr[going]
+    solution[:, active] = x
+    return solution
+
+
+def stack_rows(A: Any, B: Any) -> Any:
+    """The rows of A and then those of B, csr where A is."""
+    return sp.vstack([A, B], format="csr") if sp.issparse(A) else np.vstack([A, B])
+
+
+def dense(A: Any) -> FloatArray:
+    """A as an ordinary array, whatever it was."""
+    return A.toarray() if sp.issparse(A) else np.asarray(A)
