@@ -10,6 +10,7 @@ import numpy.typing as npt
 from labelwise.decisions.base import ScoredSets, score_sets
 from labelwise.decisions.class_mass import ClassMass
 from labelwise.decisions.expected_f1 import ExpectedF1
+from labelwise.decisions.streamed import LabelTally, StreamedCuts
 from labelwise.decisions.threshold import Threshold
 from labelwise.decisions.top_labels import TopLabels
 from labelwise.decisions.tuned_threshold import TunedThreshold
@@ -34,7 +35,9 @@ __all__ = [
     "ClassMass",
     "Decision",
     "ExpectedF1",
+    "LabelTally",
     "ScoredSets",
+    "StreamedCuts",
     "Threshold",
     "TopLabels",
     "TunedThreshold",

@@ -33,10 +33,14 @@ class Groups:
 
     def largest(self, sizes: IntArray) -> BoolArray:
         """(n, q) the sizes[j] most probable items of each label j; within a group the first items come first."""
+        return take_in_order(self.code, *self.cuts(sizes))
+
+    def cuts(self, sizes: IntArray) -> tuple[IntArray, IntArray]:
+        """(q,) groups that fit into each label's size as a whole, and how many items of the next one still do."""
         ends = np.cumsum(self.count, axis=1)  # (q, g)
-        cut = (ends <= sizes[:, None]).sum(1)  # (q,), groups that fit as a whole
-        inside = np.concatenate([np.zeros((len(ends), 1)), ends], axis=1)[np.arange(len(ends)), cut]
-        return _take(self.code, cut, (sizes - inside).astype(np.int64))
+        cut = (ends <= sizes[:, None]).sum(1)
+        whole = np.concatenate([np.zeros((len(ends), 1)), ends], axis=1)[np.arange(len(ends)), cut]
+        return cut, (sizes - whole).astype(np.int64)
 
     def count_of(self, sets: BoolArray) -> FloatArray:
         """(q, g) how many of a group's items are in the given (n, q) sets."""
@@ -122,9 +126,8 @@ def _logit_codes(p: FloatArray, n_bins: int, reach: float, codes: IntArray) -> N
 
 
 @njit(cache=True, nogil=True)
-def _take(code: IntArray, cut: IntArray, extra: IntArray) -> BoolArray:
-    """Entries before the cut, and the first `extra` entries of the group at the cut."""
-    left = extra.copy()
+def take_in_order(code: IntArray, cut: IntArray, left: IntArray) -> BoolArray:
+    """Entries before the cut, and the first `left` entries of the group at the cut, which are counted down."""
     taken = np.zeros(code.shape, dtype=np.bool_)
     for i in range(code.shape[0]):
         for j in range(code.shape[1]):
