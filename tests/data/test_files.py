@@ -2,7 +2,6 @@
 
 import bz2
 import gzip
-import threading
 
 import pytest
 from hypothesis import given
@@ -37,23 +36,12 @@ def test_compression_goes_by_suffix(tmp_path, suffix, pack):
 def test_truncated_and_foreign_files_are_named(tmp_path, suffix, pack):
     path = tmp_path / f"file{suffix}"
     path.write_bytes(pack(TEXT)[:-20])
-    for size in (100, 1 << 20):  # found in the thread that reads ahead, and at once
+    for size in (100, 1 << 20):
         with pytest.raises(FormatError, match=r"file\.\w+: the compressed data end too early: the file was cut short"):
             list(line_blocks(path, size))
     path.write_bytes(b"not compressed at all")
     with pytest.raises(FormatError, match=f"this is not a valid {suffix} file"):
         list(line_blocks(path))
-
-
-def test_a_walk_may_be_left_early(tmp_path):
-    path = tmp_path / "file.gz"
-    path.write_bytes(gzip.compress(TEXT))
-    before = threading.active_count()
-    walk = line_blocks(path, 100)
-    assert TEXT.startswith(next(walk) + next(walk))
-    walk.close()
-    assert threading.active_count() == before
-    assert b"".join(line_blocks(path, 100)) == TEXT
 
 
 def test_damaged_gzip_is_named(tmp_path):

@@ -8,9 +8,8 @@ import io
 import os
 import secrets
 import zlib
-from collections.abc import Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -38,44 +37,29 @@ def split_name(path: AnyPath) -> tuple[str, str, str]:
     return name[: len(name) - len(suffix)], suffix.lower(), compression
 
 
-def line_blocks(path: AnyPath, size: int = BLOCK) -> Iterator[bytes]:
-    """Walk a file, uncompressed on the way, in blocks of whole lines; the last one may lack its newline."""
-    compression = split_name(path)[2]
-    opener: Any = {".gz": gzip.open, ".bz2": bz2.open, "": open}[compression]
+def line_blocks(path: AnyPath, size: int = BLOCK, offset: int = 0) -> Iterator[bytes]:
+    """Walk a file, uncompressed on the way, in blocks of whole lines; the last one may lack its newline.
+
+    `offset` is a place to start from in the uncompressed bytes; a compressed file is uncompressed up to there.
+    """
+    opener: Any = {".gz": gzip.open, ".bz2": bz2.open, "": open}[split_name(path)[2]]
     with opener(path, "rb") as file:
-        chunks = _chunks(file, size, path)
-        with closing(_ahead(chunks) if compression else chunks) as chunks:
-            pieces: list[bytes] = []  # the start of a line whose end has not been read yet
-            for chunk in chunks:
-                end = chunk.rfind(b"\n") + 1
-                if end:
-                    yield b"".join([*pieces, chunk[:end]])
-                    pieces = []
-                pieces.append(chunk[end:])
-            if rest := b"".join(pieces):
-                yield rest
+        _from_file(file.seek, offset, path)
+        pieces: list[bytes] = []  # the start of a line whose end has not been read yet
+        while chunk := _from_file(file.read, size, path):
+            end = chunk.rfind(b"\n") + 1
+            if end:
+                yield b"".join([*pieces, chunk[:end]])
+                pieces = []
+            pieces.append(chunk[end:])
+        if rest := b"".join(pieces):
+            yield rest
 
 
-def _chunks(file: IO[bytes], size: int, path: AnyPath) -> Generator[bytes]:
-    while chunk := _read_chunk(file, size, path):
-        yield chunk
-
-
-def _ahead(chunks: Iterator[bytes]) -> Generator[bytes]:
-    """Uncompress the next chunk in a thread while the caller works on this one; a small file has but one."""
-    chunk = next(chunks, None)
-    if chunk is None:
-        return
-    with ThreadPoolExecutor(1) as pool:
-        while chunk is not None:
-            following = pool.submit(next, chunks, None)
-            yield chunk
-            chunk = following.result()
-
-
-def _read_chunk(file: IO[bytes], size: int, path: AnyPath) -> bytes:
+def _from_file(method: Callable[[int], Any], argument: int, path: AnyPath) -> Any:
+    """Read or seek; a fault of the compressed data is told as a fault of the file."""
     try:
-        return file.read(size)
+        return method(argument)
     except EOFError:
         raise FormatError("the compressed data end too early: the file was cut short, fetch it again", path) from None
     except (zlib.error, OSError) as error:
