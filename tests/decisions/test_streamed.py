@@ -1,5 +1,7 @@
 """Rules for streams against the same rules on the whole batch at once."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -18,7 +20,7 @@ def beliefs(n=900, q=5, seed=0):
 def batches(p, sizes=(1, 250, 0, 400, 249)):
     ends = np.cumsum([0, *sizes])
     assert ends[-1] == len(p)
-    return [MarginalPosterior(p[start:stop]) for start, stop in zip(ends[:-1], ends[1:], strict=True)]
+    return [MarginalPosterior(p[start:stop]) for start, stop in pairwise(ends)]
 
 
 def tally_of(p):

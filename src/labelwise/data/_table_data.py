@@ -39,7 +39,7 @@ def _read_ids(table: Table, layout: TableLayout) -> tuple[str, ...]:
     if layout.id is None or (layout.id == "id" and "id" not in table.columns):
         return tuple(map(str, range(table.n_rows)))
     table.need([layout.id], "id")
-    ids = tuple(table.each(layout.id, _one_id))
+    ids = tuple(table.each(layout.id, one_id))
     seen: dict[str, int] = {}
     for row, name in enumerate(ids):
         if name in seen:
@@ -48,7 +48,7 @@ def _read_ids(table: Table, layout: TableLayout) -> tuple[str, ...]:
     return ids
 
 
-def _one_id(cell: Any) -> str:
+def one_id(cell: Any) -> str:
     if is_blank(cell) or not isinstance(cell, str | int):
         raise Problem(f"found {shown(cell)}, expected an id")
     return str(cell)

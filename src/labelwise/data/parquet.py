@@ -28,7 +28,7 @@ def read(path: AnyPath, **layout: Any) -> LabelData:
     names = table.column_names
     if len(set(names)) < len(names):
         raise FormatError(f"the column {next(n for n in names if names.count(n) > 1)!r} is there twice", path)
-    columns = {name: _values(arrow, table.column(name)) for name in names}
+    columns = {name: column_values(arrow, table.column(name)) for name in names}
     return to_data(Table(path, columns, None, is_text=False), chosen)
 
 
@@ -72,7 +72,7 @@ def _refuse_compression(path: AnyPath) -> None:
         raise FormatError("a parquet file is compressed inside; write it without .gz or .bz2", path)
 
 
-def _values(arrow: Any, column: Any) -> Any:
+def column_values(arrow: Any, column: Any) -> Any:
     """A column as numbers (n,), or (n, k) for lists of k numbers, where nothing is blank; else as Python values."""
     if column.null_count == 0 and _is_numeric(arrow, column.type):
         return column.to_numpy()

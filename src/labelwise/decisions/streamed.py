@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from labelwise.decisions.base import BIN_REACH, BINS, check_measure, checked, empty_value
 from labelwise.numerics.expected_f1 import best_prefixes, expected_scores
-from labelwise.numerics.probability_groups import add_to_bins, bin_groups, logit_codes, take_in_order
+from labelwise.numerics.probability_groups import IntArray, add_to_bins, bin_groups, logit_codes, take_in_order
 from labelwise.posterior import BoolArray, FloatArray, LabelPosterior
 
 NOTHING = np.empty((0, 0), dtype=np.uint16)
@@ -80,7 +80,7 @@ class StreamedCuts:
         F that the beliefs expect of each label over the whole stream.
     """
 
-    def __init__(self, cut: npt.NDArray[np.integer], inside: npt.NDArray[np.int64], expected: FloatArray) -> None:
+    def __init__(self, cut: IntArray, inside: IntArray, expected: FloatArray) -> None:
         self.expected = expected
         self._cut, self._left = cut, inside.copy()  # bins taken whole; items yet to be taken of the bin at the cut
 
