@@ -9,13 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
+from labelwise.models._item_covariances import FeatureCovariance, KernelCovariance
 from labelwise.models._label_gp_state import FittedLabelGP
-from labelwise.numerics.feature_solver import FeatureSolver, gram, quadratic_forms
-from labelwise.numerics.linear_algebra import cholesky, dense, solve_lower
+from labelwise.numerics.feature_solver import FeatureSolver
 from labelwise.posterior import FloatArray, ItemCovariance, LabelCovariances, LabelPosterior
-
-IntArray = npt.NDArray[np.intp]
-BLOCK = 2048
 
 
 class LabelGPPosterior(LabelPosterior):
@@ -69,7 +66,8 @@ class LabelGPPosterior(LabelPosterior):
         """Covariance between the items given the items answered in full, in units of the kernel."""
         if isinstance(self._fitted.solver, FeatureSolver):
             return FeatureCovariance(self._fitted.solver, self._fitted.full_rows_gram, self._prepared)
-        return KernelCovariance(self._fitted, self._prepared)
+        X_full, L = self._fitted.full_rows_factor
+        return KernelCovariance(self._fitted.kernel, self._fitted.noise, X_full, L, self._prepared)
 
     def sample_probabilities(self, n_samples: int, rng: np.random.Generator) -> FloatArray:
         """(s, n, q) probabilities as they would be if the regression functions were known, drawn anew for each item.
@@ -85,76 +83,3 @@ class LabelGPPosterior(LabelPosterior):
 
     def _shares_of_kernel(self) -> FloatArray:
         return self._fitted.solver.variances(self._prepared)  # (n, q)
-
-
-class KernelCovariance:
-    """κ(x, x') − κ(x, X_f) C_ff⁻¹ κ(X_f, x'), f the items answered in full; never an n × n matrix."""
-
-    def __init__(self, fitted: FittedLabelGP, X: Any) -> None:
-        self._fitted = fitted
-        self._kernel = fitted.kernel
-        self._X = X
-        self._X_full, self._L = fitted.full_rows_factor
-
-    @property
-    def noise(self) -> float:
-        return self._fitted.noise
-
-    def diagonal(self) -> FloatArray:
-        result = np.empty(self._X.shape[0])
-        for start in range(0, self._X.shape[0], BLOCK):
-            block = self._X[start : start + BLOCK]
-            half = solve_lower(self._L, self._kernel(self._X_full, block))  # (f, block)
-            result[start : start + BLOCK] = self._kernel.diagonal(block) - np.einsum("fn,fn->n", half, half)
-        return np.maximum(result, 0.0)
-
-    def columns(self, rows: IntArray) -> FloatArray:
-        half = solve_lower(self._L, self._kernel(self._X_full, self._X[rows]))
-        solved = solve_lower(self._L, half, transposed=True)  # (f, m)
-        result = np.empty((self._X.shape[0], half.shape[1]))
-        for start in range(0, self._X.shape[0], BLOCK):
-            block = self._X[start : start + BLOCK]
-            prior = self._kernel(block, self._X[rows])
-            result[start : start + BLOCK] = prior - self._kernel(block, self._X_full) @ solved
-        return result
-
-    def factor(self) -> FloatArray | None:
-        """F (n, D) in the features of a kernel without rbf part, where they are fewer than the items."""
-        if self._kernel.rbf or self._X.shape[1] + 1 >= self._X.shape[0]:
-            return None
-        on_full = gram(self._kernel.features(self._X_full))
-        return posterior_factor(on_full, self._kernel.features(self._X), self.noise)
-
-
-class FeatureCovariance:
-    """noise · φ(x)ᵀ A⁻¹ φ(x') with A = Φ_fᵀ Φ_f + noise I, f the items answered in full."""
-
-    def __init__(self, solver: FeatureSolver, on_full: FloatArray, X: Any) -> None:
-        self._features = solver.feature_map(X)  # (n, D)
-        self._gram = on_full  # (D, D)
-        self._noise = solver.noise
-
-    @property
-    def noise(self) -> float:
-        return self._noise
-
-    def diagonal(self) -> FloatArray:
-        ridge = self.noise * np.eye(self._gram.shape[0])
-        return self.noise * quadratic_forms(self._gram + ridge, self._features)
-
-    def columns(self, rows: IntArray) -> FloatArray:
-        L = cholesky(self._gram + self.noise * np.eye(self._gram.shape[0]))
-        chosen = dense(self._features[rows]).T  # (D, m)
-        return np.asarray(self._features @ (self.noise * solve_lower(L, solve_lower(L, chosen), transposed=True)))
-
-    def factor(self) -> FloatArray | None:
-        if self._features.shape[1] >= self._features.shape[0]:
-            return None
-        return posterior_factor(self._gram, self._features, self.noise)
-
-
-def posterior_factor(on_full: FloatArray, features: Any, noise: float) -> FloatArray:
-    """F (n, D) with F Fᵀ = noise · Φ (Φ_fᵀ Φ_f + noise I)⁻¹ Φᵀ."""
-    A = on_full + noise * np.eye(on_full.shape[0])
-    half_inverse = solve_lower(cholesky(A), np.eye(A.shape[0]))  # (D, D)
-    return np.sqrt(noise) * np.asarray(features @ half_inverse.T)
