@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from joint_beliefs import JointBeliefs
 from labelwise import decisions, models, queries
 from labelwise.posterior import MarginalPosterior
 
@@ -184,7 +185,7 @@ def test_bad_input_is_named(model, X, Y, words):
 def test_strategies_choose_only_what_is_open(name):
     strategy = queries.BY_NAME[name]()
     rng = np.random.default_rng(0)
-    beliefs = MarginalPosterior(rng.random((30, 4)))
+    beliefs = JointBeliefs(rng.random((30, 4)), rng.random(30) * 10)
     closed = rng.random((30, 4)) < 0.5
     closed[:5] = True
     for n in (0, 1, 7, 1000):

@@ -1,10 +1,11 @@
 """labelwise: Bayesian multi-label learning that asks for the fewest labels."""
 
+from labelwise import data, decisions, experiments, models, queries
 from labelwise.campaign import Campaign
 from labelwise.data import read, write
 from labelwise.decisions import ClassMass, ExpectedF1, Threshold, TopLabels, TunedThreshold
 from labelwise.models import BinaryRelevance, LabelGP, OnlineBayes
-from labelwise.queries import Random, Uncertainty
+from labelwise.queries import Diagnosis, MutualInformation, Random, Uncertainty
 from labelwise.records import Answer, LabelData, Question
 
 __version__ = "0.1.0"
@@ -14,9 +15,11 @@ __all__ = [
     "BinaryRelevance",
     "Campaign",
     "ClassMass",
+    "Diagnosis",
     "ExpectedF1",
     "LabelData",
     "LabelGP",
+    "MutualInformation",
     "OnlineBayes",
     "Question",
     "Random",
@@ -24,6 +27,11 @@ __all__ = [
     "TopLabels",
     "TunedThreshold",
     "Uncertainty",
+    "data",
+    "decisions",
+    "experiments",
+    "models",
+    "queries",
     "read",
     "write",
 ]

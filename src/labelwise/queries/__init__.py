@@ -4,6 +4,8 @@ from collections.abc import Callable
 from functools import partial
 
 from labelwise.queries.base import Choice, ScoringStrategy, Strategy
+from labelwise.queries.diagnosis import Diagnosis
+from labelwise.queries.mutual_information import MutualInformation
 from labelwise.queries.random import Random
 from labelwise.queries.uncertainty import Uncertainty
 
@@ -12,6 +14,17 @@ BY_NAME: dict[str, Callable[[], Strategy]] = {
     "uncertainty": Uncertainty,
     "random_pairs": partial(Random, target="pairs"),
     "uncertainty_pairs": partial(Uncertainty, target="pairs"),
+    "mutual_information": MutualInformation,
+    "mutual_information_pairs": partial(MutualInformation, target="pairs"),
 }
 
-__all__ = ["BY_NAME", "Choice", "Random", "ScoringStrategy", "Strategy", "Uncertainty"]
+__all__ = [
+    "BY_NAME",
+    "Choice",
+    "Diagnosis",
+    "MutualInformation",
+    "Random",
+    "ScoringStrategy",
+    "Strategy",
+    "Uncertainty",
+]
