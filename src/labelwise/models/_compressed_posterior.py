@@ -1,0 +1,138 @@
+"""What a fitted `CompressedLabelGP` believes about a batch of items, computed when asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwise.models._code_regression import CodeRegression
+from labelwise.models._label_decoders import Codes, Decoded, Decoder
+from labelwise.numerics.calibration import LogisticLink
+from labelwise.numerics.feature_scaling import FeatureScaling
+from labelwise.numerics.label_codes import KnownLabels
+from labelwise.numerics.label_correlation import LabelCorrelation
+from labelwise.numerics.linear_algebra import dense
+from labelwise.posterior import BoolArray, FloatArray, ItemCovariance, LabelCovariances, LabelPosterior
+
+BLOCK_NUMBERS = 2**23  # numbers in the label covariances of a block of items: 64 MiB
+SURE = 1e-4  # the least probability of a label, or of its absence, that known labels may lead to
+
+
+@dataclass(frozen=True, eq=False)
+class FittedCodes:
+    """Everything a posterior needs of the fitted model."""
+
+    scaling: FeatureScaling
+    regression: CodeRegression
+    decoder: Decoder
+    link: LogisticLink
+    correlation: LabelCorrelation | None  # of an item's labels; None: as the decoder has it
+    n_labels: int
+
+
+class CompressedPosterior(LabelPosterior):
+    """Beliefs of a `CompressedLabelGP` about some items, some of whose labels may be known.
+
+    `probabilities` are calibrated; `means` and `variances` are those of the recovered label vectors, which need not
+    lie between 0 and 1, and `scores` orders labels as the model does.
+    """
+
+    def __init__(self, fitted: FittedCodes, X: Any, answers: tuple[tuple[Any, Any], ...] = ()) -> None:
+        super().__init__(X.shape[0], fitted.n_labels)
+        self._fitted, self._X, self._answers = fitted, X, answers
+
+    @cached_property
+    def _prepared(self) -> Any:
+        return self._fitted.scaling(self._X)
+
+    @cached_property
+    def _codes(self) -> Codes:
+        return self._fitted.regression.predict(self._prepared)
+
+    @cached_property
+    def _known(self) -> KnownLabels | None:
+        """All answers together; the later one counts where two are about the same label."""
+        if not self._answers:
+            return None
+        values = np.zeros((self.n_items, self.n_labels), dtype=bool)
+        observed = np.zeros_like(values)
+        for some_values, some_observed in self._answers:
+            mask = dense(some_observed).astype(bool)
+            values, observed = np.where(mask, dense(some_values).astype(bool), values), observed | mask
+        return KnownLabels(values, observed)
+
+    @cached_property
+    def _before(self) -> Decoded:
+        """Without any answers."""
+        return self._fitted.decoder.decode(self._codes)
+
+    @cached_property
+    def _decoded(self) -> Decoded:
+        return self._before if self._known is None else self._fitted.decoder.decode(self._codes, self._known)
+
+    def means(self) -> FloatArray:
+        """(n, q) mean of the recovered labels."""
+        return self._decoded.mean
+
+    def variances(self) -> FloatArray:
+        """(n, q) variance of the recovered labels, noise included; 0 where the label is known."""
+        return self._decoded.variance
+
+    def scores(self) -> FloatArray:
+        """(n, q) what the model ranks labels by: the means, and where those tie at 0, what is left of the codes."""
+        return self._decoded.score
+
+    def probabilities(self) -> FloatArray:
+        """(n, q) calibrated probabilities; known labels move those of the others as far as they move their means."""
+        p = self._fitted.link.probabilities(self._before.score)
+        if self._known is None:
+            return p
+        some = self._known.observed.any(axis=1, keepdims=True)  # (n, 1)
+        moved = np.clip(p + self._decoded.mean - self._before.mean, SURE, 1 - SURE)
+        return np.where(self._known.observed, self._known.labels, np.where(some, moved, p))
+
+    def rows(self, rows: npt.NDArray[np.intp] | slice) -> CompressedPosterior:
+        answers = tuple((values[rows], observed[rows]) for values, observed in self._answers)
+        return CompressedPosterior(self._fitted, self._X[rows], answers)
+
+    def given(self, values: Any, observed: Any) -> LabelPosterior:
+        """Beliefs once some of the items' own labels are known.
+
+        Under a label prior that was asked for, by that prior: the sparse recovery with known labels held at their
+        values, or the Gaussian prior conditioned on them. Otherwise by `label_covariances`.
+        """
+        if self._fitted.correlation is not None or not self._fitted.decoder.heeds_known:
+            return super().given(values, observed)
+        for name, matrix in (("values", values), ("observed", observed)):
+            if matrix.shape != (self.n_items, self.n_labels):
+                raise ValueError(f"{name} has shape {matrix.shape}, expected {(self.n_items, self.n_labels)}")
+        return CompressedPosterior(self._fitted, self._X, (*self._answers, (values, observed)))
+
+    def label_covariances(self) -> LabelCovariances:
+        """The covariance of each item's labels given what is known of it.
+
+        Under a label prior that was asked for, that of the recovered labels, exactly; it is q × q per item, except for
+        the flat prior: walk large batches with `blocks`. Otherwise variances p (1 − p) with the correlation of the
+        Gaussian label prior given a typical code.
+        """
+        correlation = self._fitted.correlation
+        if correlation is None:
+            return self._fitted.decoder.covariances(self._codes, self._known)
+        p = self.probabilities()
+        deviation = np.sqrt(np.maximum(p * (1 - p), 1e-12))  # (n, q)
+        diagonal = deviation**2 * correlation.diagonal
+        return LabelCovariances(diagonal, deviation[:, :, None] * correlation.factor)  # (n, q), (n, q, r)
+
+    def sample_labels(self, n_samples: int, rng: np.random.Generator) -> BoolArray:
+        drawn = np.empty((n_samples, self.n_items, self.n_labels), dtype=bool)
+        for part, beliefs in self.blocks(max(1, BLOCK_NUMBERS // self.n_labels**2)):
+            drawn[:, part] = LabelPosterior.sample_labels(beliefs, n_samples, rng)
+        return drawn
+
+    def item_covariance(self) -> ItemCovariance:
+        """Covariance between the items given the rows known in full: the same for every code, before the noise."""
+        return self._fitted.regression.item_covariance(self._prepared)
