@@ -194,7 +194,7 @@ class CodeRegression:
         return Codes(self.solver.mean(X, self.weights), self.solver.variances(X) + self.solver.noise)
 
     def left_out(self, *, centred: bool) -> Codes:
-        """Beliefs about the code of every training row given all the others, in closed form, equation (8).
+        """Beliefs about the code of every training row given all the others, in closed form, equation (9).
 
         A centred regression without row i has another mean too: its codes are departures from that one.
         """

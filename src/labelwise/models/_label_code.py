@@ -99,7 +99,7 @@ class LabelCode:
         return SparseDecoder(self.projection, offset, prior, n_iterations, self.plan.fast, noise, share)
 
     def correlation(self, variance: float, rank: int = 32) -> LabelCorrelation:
-        """Of the labels of an item whose code is known with this variance, under the Gaussian prior: equation (9)."""
+        """Of the labels of an item whose code is known with this variance, under the Gaussian prior: equation (11)."""
         covariance = posterior_covariance(project_prior(self.gaussian_prior, self.projection), variance)
         scale = np.sqrt(covariance.diagonal())
         return low_rank(covariance / np.outer(scale, scale), rank)

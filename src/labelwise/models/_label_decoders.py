@@ -56,7 +56,7 @@ class Decoder(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class FlatDecoder:
-    """y = ȳ + Φᵀ z and what no code can express, equation (7)."""
+    """y = ȳ + Φᵀ z and what no code can express, equation (8)."""
 
     projection: FloatArray  # (k, q)
     label_mean: FloatArray  # (q,)
@@ -85,7 +85,7 @@ class FlatDecoder:
 
 @dataclass(frozen=True, eq=False)
 class CovarianceDecoder:
-    """A Gaussian prior over label vectors: which labels are frequent, and which come together; equation (6)."""
+    """A Gaussian prior over label vectors: which labels are frequent, and which come together; equation (7)."""
 
     projected: ProjectedPrior
     heeds_known: ClassVar[bool] = True
@@ -115,7 +115,7 @@ class CovarianceDecoder:
 
 @dataclass(frozen=True, eq=False)
 class SparseDecoder:
-    """Few labels per item: a precision αⱼ for every label of every item, equation (5).
+    """Few labels per item: a precision αⱼ for every label of every item, equation (6).
 
     `compression_share` is None for the marginal inference; a number is the share of `noise` that the mean-field
     inference puts between codes and labels.
