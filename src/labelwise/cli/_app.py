@@ -8,6 +8,8 @@ import typer
 
 from labelwise import __version__
 from labelwise.cli.demo import demo
+from labelwise.cli.diagnose import diagnose
+from labelwise.cli.reproduce import reproduce
 from labelwise.cli.simulate import simulate
 
 app = typer.Typer(
@@ -18,6 +20,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # a plain traceback is what a bug report needs
 )
 app.command()(demo)
+app.command()(diagnose)
+app.command()(reproduce)
 app.command()(simulate)
 
 

@@ -178,8 +178,9 @@ def draw_chosen(pool: LabelData, chosen: Mapping[str, Iterable[str]], start: Ite
     rows = {item: row for row, item in enumerate(pool.item_ids)}
     first = np.array([rows[item] for item in start], dtype=int)
     with rc_context(LOOK):
-        columns = min(len(chosen), 2)
-        figure, axes = _grid(ceil(len(chosen) / columns), columns, panel=(4.6, 4.5))
+        columns = 2 if len(chosen) in (2, 4) else min(len(chosen), 3)
+        size = 9.2 / max(columns, 2)
+        figure, axes = _grid(ceil(len(chosen) / columns), columns, panel=(size, size))
         for ax in axes.ravel()[len(chosen) :]:
             ax.axis("off")
         for (strategy, items), ax in zip(chosen.items(), axes.ravel(), strict=False):
@@ -196,7 +197,7 @@ def draw_chosen(pool: LabelData, chosen: Mapping[str, Iterable[str]], start: Ite
             }
             ax.scatter(*pool.X[asked].T, marker=style.marker, zorder=4, **look)
             _plane(ax)
-            ax.set_title(f"{in_words(strategy)}: {asked.size} items chosen", color=style.colour, fontweight="bold")
+            ax.set_title(f"{in_words(strategy)}: {asked.size} items", color=style.colour, fontweight="bold")
     return figure
 
 
@@ -232,10 +233,10 @@ def _draw_panel(ax: Axes, curves: Sequence[Curve]) -> None:
     ax.set_axisbelow(True)
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     ax.yaxis.set_major_locator(MaxNLocator(5))
-    _name_ends(ax, ends)
+    name_line_ends(ax, ends)
 
 
-def _name_ends(ax: Axes, ends: Sequence[tuple[float, float, str, str]]) -> None:
+def name_line_ends(ax: Axes, ends: Sequence[tuple[float, float, str, str]]) -> None:
     """Write each curve's name right of its end, moved apart where names of curves that end together would overlap."""
     low, high = ax.get_ylim()
     gap = 0.09 * (high - low)
@@ -304,11 +305,13 @@ def _outlines(ax: Axes, data: LabelData) -> None:
     share = data.Y.toarray()[nearest].mean(2)  # (GRID, GRID, q)
     spacing = np.median(tree.query(data.X, k=k)[0].reshape(-1, k)[:, -1])
     share[distance[:, :, 0] > 2 * spacing] = 0.0  # nobody knows what lies where no item is near
+    share = gaussian_filter(share, sigma=(GRID / 100, GRID / 100, 0))
+    ground = (share > 0.5).sum(2)  # labels that cover a place
+    extent = (low[0], high[0], low[1], high[1])
+    ax.imshow(ground, origin="lower", extent=extent, cmap="Greys", vmin=0, vmax=3 * max(1, ground.max()), zorder=0)
     for label in range(data.n_labels):
-        region = gaussian_filter(share[:, :, label], sigma=GRID / 100)
-        if region.max() > 0.5:
-            ax.contourf(*lines, region, levels=[0.5, 2], colors="black", alpha=0.03)
-            ax.contour(*lines, region, levels=[0.5], colors="#bdbdbd", linewidths=0.8)
+        if share[:, :, label].max() > 0.5:
+            ax.contour(*lines, share[:, :, label], levels=[0.5], colors="#c2c2c2", linewidths=0.7, zorder=1)
 
 
 def _plane(ax: Axes) -> None:

@@ -11,14 +11,17 @@ from typing import Literal
 from labelwise.experiments.jobs import Job, Outcome, run_jobs
 from labelwise.experiments.report import Cell, Picture, Section, write_report
 
-Verdict = Literal["holds", "holds in part", "does not hold", "not measured"]
+Verdict = Literal["holds", "holds in part", "undecided", "does not hold"]
 Outcomes = Mapping[str, list[Outcome]]
 PACKAGES = ("labelwise", "numpy", "scipy", "scikit-learn", "numba")
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim: where it stands, what it says, the paper's figure, ours, and the verdict."""
+    """One claim: where it stands, what it says, the paper's figure, ours, and the verdict.
+
+    "undecided" is for a difference that points the paper's way but that noise may explain.
+    """
 
     where: str
     says: str

@@ -1,0 +1,86 @@
+"""`labelwise reproduce`: the papers' tables and figures, done again with ours beside them."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table as Grid
+
+from labelwise.cli._common import INTERRUPTED, at_least_one, errors, fail, progress_bars, user_errors
+
+COLOURS = {"holds": "green", "holds in part": "yellow", "undecided": "dim", "does not hold": "red"}
+
+
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="Which paper: miml, or all.")],
+    out: Annotated[Path | None, typer.Option(help="Folder for results and report. Default: runs/reproduce.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A small version of everything, in minutes.")] = False,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of the published data sets. Default: $LABELWISE_SHARED_DATA.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="Computations side by side. Default: all cores.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the claims for machines.")] = False,
+) -> None:
+    """Repeat a paper's experiments: each claim, the figure in the paper, ours, and the verdict.
+
+    Every finished piece is saved: the same command goes on where a stopped one was. What needs published data sets is
+    left out, visibly, where they are not there.
+
+    **Examples**
+
+    ```
+    labelwise reproduce miml --quick
+    labelwise reproduce bomc --data ~/multilabel-data --out runs/bomc
+    ```
+    """
+    if find_spec("matplotlib") is None or find_spec("jinja2") is None:
+        raise fail("reports need matplotlib and jinja2: pip install 'labelwise[plots]'")
+    from labelwise.experiments.reproduce import PAPERS, reproduce_paper  # needs the extras just looked for
+
+    with user_errors():
+        at_least_one("--jobs", jobs)
+        wanted = list(PAPERS) if paper == "all" else [paper]
+        if paper not in (*PAPERS, "all"):
+            raise ValueError(f"there is no paper {paper!r}; there are {', '.join(PAPERS)} and all")
+        shared = _data_folder(data)
+    folder = out or Path("runs") / "reproduce"
+    if shared is None:
+        errors.print("no folder of published data sets: what needs them is left out (see --data)")
+    for name in wanted:
+        try:
+            with progress_bars() as update:
+                done = reproduce_paper(
+                    PAPERS[name], folder / name, quick=quick, shared=shared, n_jobs=jobs, on_job=update
+                )
+        except KeyboardInterrupt:
+            errors.print(f"stopped; finished pieces are in {folder}: give the same command again to go on")
+            raise typer.Exit(INTERRUPTED) from None
+        if as_json:
+            typer.echo(json.dumps({"paper": name, "claims": [asdict(claim) for claim in done.claims]}, indent=2))
+            continue
+        grid = Grid("claim", "paper", "here", "verdict", title=done.paper.title)
+        for claim in done.claims:
+            verdict = f"[{COLOURS[claim.verdict]}]{claim.verdict}[/]"
+            grid.add_row(f"{claim.where}: {claim.says}", claim.paper, claim.ours, verdict)
+        Console(highlight=False).print(grid)
+        typer.echo(f"Report: {done.report}")
+
+
+def _data_folder(given: Path | None) -> Path | None:
+    """The folder given, or that of the environment; None where there is none."""
+    if given is not None:
+        if not given.is_dir():
+            raise ValueError(f"there is no folder {given}; --data names the folder that holds yeast/, enron/, ...")
+        return given
+    named = os.environ.get("LABELWISE_SHARED_DATA")
+    if named and Path(named).is_dir():
+        return Path(named)
+    beside = Path("..") / "shared" / "data"
+    return beside.resolve() if beside.is_dir() else None

@@ -1,0 +1,58 @@
+"""Figures that the reproductions share, in the look of all our figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from labelwise.experiments.figures import FAINT, GREY, LOOK, PALETTE, name_line_ends
+from labelwise.experiments.findings import in_words
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """One curve: its name, its places, and its values, a row per run."""
+
+    name: str
+    x: npt.NDArray[np.floating]  # (r,)
+    values: npt.NDArray[np.floating]  # (runs, r)
+
+
+def draw_lines(lines: Sequence[Line], x_label: str, y_label: str) -> Figure:
+    """Means with a band of one standard error, each named at its end; random in grey."""
+    with rc_context(LOOK):
+        figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+        ax = figure.subplots()
+        colours = iter(PALETTE * 2)
+        ends = []
+        for line in lines:
+            colour = GREY if line.name == "random" else next(colours)
+            mean, n = line.values.mean(0), line.values.shape[0]
+            ax.plot(line.x, mean, color=colour, marker="o", markersize=3, lw=1.8)
+            if n > 1:
+                error = line.values.std(0, ddof=1) / np.sqrt(n)
+                ax.fill_between(line.x, mean - error, mean + error, color=colour, alpha=0.16, linewidth=0)
+            ends.append((float(line.x[-1]), float(mean[-1]), in_words(line.name), colour))
+        ax.grid(axis="y", color=FAINT, linewidth=0.6)
+        ax.set_xlabel(x_label)
+        ax.set_ylabel(y_label)
+        name_line_ends(ax, ends)
+    return figure
+
+
+def draw_scatter(x: Sequence[float], y: Sequence[float], x_label: str, y_label: str) -> Figure:
+    """Points against the line where both are equal."""
+    with rc_context(LOOK):
+        figure = Figure(figsize=(4.2, 3.8), layout="constrained")
+        ax = figure.subplots()
+        low, high = min(*x, *y), max(*x, *y)
+        ax.plot([low, high], [low, high], color=FAINT, lw=1.2)
+        ax.scatter(x, y, s=12, color=PALETTE[0], alpha=0.6, linewidths=0)
+        ax.set_xlabel(x_label)
+        ax.set_ylabel(y_label)
+    return figure
