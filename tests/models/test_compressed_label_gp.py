@@ -399,6 +399,19 @@ def test_samples_follow_the_model_in_blocks(model, monkeypatch):
         assert np.abs(difference).max() < 0.04
 
 
+def test_sampled_probabilities_average_to_the_probabilities_and_vary_with_what_is_not_known(model):
+    X, _ = problem()
+    items = np.vstack([X[:3], X[:3] + 30.0])  # near the training rows, and far from all of them
+    beliefs = model.posterior(items)
+    drawn = beliefs.sample_probabilities(4000, np.random.default_rng(0))
+    np.testing.assert_allclose(drawn.mean(0), beliefs.probabilities(), atol=0.04)
+    share = drawn.var(0) / (
+        beliefs.probabilities() * (1 - beliefs.probabilities())
+    )  # 1: it all depends on the functions
+    assert share[3:].min() > share[:3].max()
+    assert share.max() <= 1.05
+
+
 # --- calibration and thresholds
 
 
@@ -479,6 +492,8 @@ def test_strategies_work_with_these_beliefs(model):
         ({"projection": np.full((2, 6), np.nan)}, "finite"),
         ({"n_compressed": 0}, "n_compressed must be positive"),
         ({"n_compressed": 1.5}, "share"),
+        ({"projection": "identity", "n_compressed": 3}, "keeps every label"),
+        ({"center": "yes"}, "center must be one of 'auto', True, False"),
         ({"projection": "orthogonal", "n_compressed": 7}, "orthonormal"),
         ({"label_prior": "gauss"}, "label_prior must be one of"),
         ({"label_prior": "covariance", "center": False}, "center=False"),

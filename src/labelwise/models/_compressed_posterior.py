@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr, ndtri
 
 from labelwise.models._code_regression import CodeRegression
 from labelwise.models._label_decoders import Codes, Decoded, Decoder
@@ -129,9 +131,33 @@ class CompressedPosterior(LabelPosterior):
 
     def sample_labels(self, n_samples: int, rng: np.random.Generator) -> BoolArray:
         drawn = np.empty((n_samples, self.n_items, self.n_labels), dtype=bool)
-        for part, beliefs in self.blocks(max(1, BLOCK_NUMBERS // self.n_labels**2)):
+        for part, beliefs in self._covariance_blocks():
             drawn[:, part] = LabelPosterior.sample_labels(beliefs, n_samples, rng)
         return drawn
+
+    def sample_probabilities(self, n_samples: int, rng: np.random.Generator) -> FloatArray:
+        """(s, n, q) probabilities as they would be if the regression functions were known, drawn anew for each item.
+
+        Of the variance of a code the share ρ = 1 − noise / v is the functions' and the rest is noise. With y = 1 where
+        √ρ f + √(1 − ρ) e < Φ⁻¹(p), f and e standard normal, knowing f leaves the probability
+        Φ((Φ⁻¹(p) − √ρ f) / √(1 − ρ)), whose mean over f is p. Labels share f as `label_covariances` says.
+        """
+        drawn = np.empty((n_samples, self.n_items, self.n_labels))
+        for part, beliefs in self._covariance_blocks():
+            covariances, variance = beliefs.label_covariances(), beliefs._codes.variance
+            own = rng.standard_normal((n_samples, *covariances.diagonal.shape)) * np.sqrt(covariances.diagonal)
+            shared = rng.standard_normal((n_samples, *covariances.factor.shape[::2]))  # (s, n, r)
+            f = (own + np.einsum("snr,nqr->snq", shared, covariances.factor)) / np.sqrt(covariances.variances())
+            share = 1 - self._fitted.regression.solver.noise / variance  # (n, 1) or (n, q)
+            drawn[:, part] = ndtr((ndtri(beliefs.probabilities()) - np.sqrt(share) * f) / np.sqrt(1 - share))
+        return drawn
+
+    def _covariance_blocks(self) -> Iterator[tuple[slice, CompressedPosterior]]:
+        """Blocks of items whose label covariances fit into BLOCK_NUMBERS numbers."""
+        size = max(1, BLOCK_NUMBERS // self.n_labels**2)
+        for start in range(0, self.n_items, size):
+            part = slice(start, min(start + size, self.n_items))
+            yield part, self.rows(part)
 
     def item_covariance(self) -> ItemCovariance:
         """Covariance between the items given the rows known in full: the same for every code, before the noise."""

@@ -54,6 +54,8 @@ def make_plan(model: Any, n_items: int, n_labels: int) -> Plan:
     if projection == "auto":
         few = n_labels <= max(FEW_LABELS, n_items / 3) and model.n_compressed is None
         projection = "identity" if few else "pca"
+    if projection == "identity" and model.n_compressed is not None:
+        raise ValueError(f'projection="identity" keeps every label; it cannot have n_compressed={model.n_compressed!r}')
     label_prior = model.label_prior
     if label_prior == "auto":
         label_prior = "flat" if projection in LINEAR and model.inference == "marginal" else "sparse"

@@ -20,7 +20,7 @@ from labelwise.posterior import FloatArray
 
 CHOICES = {
     "projection": ("auto", "identity", "pca", "gaussian", "orthogonal"),
-    "center": ("auto",),
+    "center": ("auto", True, False),
     "label_prior": ("auto", "sparse", "covariance", "flat"),
     "recovery": ("auto", "vb", "fast"),
     "inference": ("marginal", "mean_field"),
