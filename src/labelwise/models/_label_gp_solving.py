@@ -12,6 +12,7 @@ from labelwise.numerics.feature_solver import FeatureSolver, LinearMap, NystromM
 from labelwise.numerics.iterative_solver import IterativeSolver
 from labelwise.numerics.kernel_solver import KernelSolver, group_labels
 from labelwise.numerics.kernels import Kernel
+from labelwise.numerics.masks import distinct_columns
 from labelwise.posterior import FloatArray
 
 Solver = KernelSolver | IterativeSolver | FeatureSolver
@@ -32,7 +33,7 @@ def make_solver(
 ) -> Solver:
     """`priority` (n,): the rows with the least of it become inducing rows where some are needed."""
     n, d = X.shape
-    sizes = np.unique(observed, axis=1).sum(axis=0)  # rows of each distinct mask
+    sizes = distinct_columns(observed).columns.sum(axis=0)  # rows of each distinct mask
     width = d + bool(kernel.bias)
     fits = sizes.size * width**2 <= MAX_NUMBERS and width <= limits.max_exact
     if not kernel.rbf and fits and (n > limits.max_exact or width < sizes.mean()):
@@ -63,6 +64,6 @@ def exact_is_affordable(observed: BoolArray) -> bool:
         own = observed[:, labels]
         if position == 0:  # grouped labels share the rows that all of them have
             own = own[~own.all(axis=1)]
-        sizes.append(np.unique(own, axis=1).sum(axis=0) if own.size else np.zeros(0))
+        sizes.append(distinct_columns(own).columns.sum(axis=0) if own.size else np.zeros(0))
     e = np.concatenate(sizes).astype(float)
     return bool((e**2).sum() <= MAX_NUMBERS and (e**3).sum() * 2 / 3 <= EXACT_BONUS * 2 * CG_STEPS * n**2 * q)

@@ -20,6 +20,7 @@ from labelwise.numerics.kernel_solver import KernelSolver
 from labelwise.numerics.kernels import Kernel
 from labelwise.numerics.label_correlation import LabelCorrelation, label_covariance, low_rank, shrunk_correlation
 from labelwise.numerics.linear_algebra import cholesky, stack_rows
+from labelwise.numerics.masks import distinct_columns
 from labelwise.posterior import FloatArray
 
 IntArray = npt.NDArray[np.intp]
@@ -137,11 +138,11 @@ def _solve(
     β = C⁻¹ 1 and c_i the mean of the others, which is what fitting without the row would give.
     """
     masks, y, c = rows.observed[:, labels], rows.Y[:, labels], centre[labels]
-    _, first, member = np.unique(masks, axis=1, return_index=True, return_inverse=True)
+    _, first, member = distinct_columns(masks)
     right_side = np.hstack([np.where(masks, y - c, 0.0), masks[:, first]])
     begin = np.hstack([start, np.zeros((len(rows), first.size))])
     found = solver.solve(right_side, np.concatenate([labels, labels[first]]), begin)
-    alpha, beta = found[:, : labels.size], found[:, labels.size :][:, member.ravel()]
+    alpha, beta = found[:, : labels.size], found[:, labels.size :][:, member]
     c_without = centre_without(y, c, masks.sum(axis=0))
     return alpha, y - (alpha - (c_without - c) * beta) / solver.precision_diagonal[:, labels]
 

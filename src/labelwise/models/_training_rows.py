@@ -37,31 +37,33 @@ class TrainingRows:
 
     def add(self, X: Any, Y: BoolArray, observed: BoolArray) -> tuple[TrainingRows, IntArray]:
         """The rows with these answers added, and which of the rows of X are new ones."""
-        open_rows, next_row, target = dict(self.open_rows), len(self), np.full(X.shape[0], -1)
-        masks = {row: self.observed[row].copy() for rows in open_rows.values() for row in rows} if open_rows else {}
-        incomplete = np.flatnonzero(~observed.all(axis=1))
-        keys = row_keys(X, incomplete)
+        n, incomplete = len(self), np.flatnonzero(~observed.all(axis=1))
+        masks = {row: self.observed[row].copy() for rows in self.open_rows.values() for row in rows}
+        hosts: dict[int, int] = {}  # row of X: the row it is about; rows of X are numbered from n on for now
+        open_rows = dict(self.open_rows)
+        for i, key in row_keys(X, incomplete):
+            known = open_rows.get(key, ())
+            host = next((row for row in known if not (masks[row] & observed[i]).any()), None)
+            if host is None:
+                open_rows[key] = (*known, n + i)
+                masks[n + i] = observed[i].copy()
+            else:
+                masks[host] |= observed[i]
+                hosts[i] = host
         is_new = np.ones(X.shape[0], dtype=bool)
-        for i in range(X.shape[0]):
-            if (key := keys.get(i)) is not None:
-                hosts = open_rows.get(key, ())
-                host = next((row for row in hosts if not (masks[row] & observed[i]).any()), None)
-                if host is not None:
-                    masks[host] |= observed[i]
-                    target[i], is_new[i] = host, False
-                    continue
-                open_rows[key] = (*hosts, next_row)
-                masks[next_row] = observed[i].copy()
-            target[i], next_row = next_row, next_row + 1
-        all_Y = np.vstack([self.Y, np.zeros((next_row - len(self), Y.shape[1]), dtype=bool)])
-        all_observed = np.vstack([self.observed, np.zeros((next_row - len(self), Y.shape[1]), dtype=bool)])
-        np.logical_or.at(all_Y, target, Y & observed)
-        np.logical_or.at(all_observed, target, observed)
-        return TrainingRows(all_Y, all_observed, open_rows), np.flatnonzero(is_new)
+        is_new[list(hosts)] = False
+        number = np.concatenate([np.arange(n), n + np.cumsum(is_new) - 1])  # final numbers, merged rows left out
+        new = np.flatnonzero(is_new)
+        all_Y, all_observed = np.vstack([self.Y, (Y & observed)[new]]), np.vstack([self.observed, observed[new]])
+        for i, host in hosts.items():
+            all_Y[number[host]] |= Y[i] & observed[i]
+            all_observed[number[host]] |= observed[i]
+        numbered = {key: tuple(int(number[row]) for row in rows) for key, rows in open_rows.items()}
+        return TrainingRows(all_Y, all_observed, numbered), new
 
 
-def row_keys(X: Any, rows: IntArray) -> dict[int, bytes]:
-    """The features of the given rows as bytes: equal for equal rows, however their zeros are stored."""
+def row_keys(X: Any, rows: IntArray) -> list[tuple[int, bytes]]:
+    """The given rows with their features as bytes: equal for equal rows, however their zeros are stored."""
     part = X[rows].astype(np.float64)
     if sp.issparse(part):
         part = sp.csr_array(part)
@@ -72,4 +74,4 @@ def row_keys(X: Any, rows: IntArray) -> dict[int, bytes]:
         found = [indices[a:b].tobytes() + data[a:b].tobytes() for a, b in bounds]
     else:
         found = [row.tobytes() for row in part + 0.0]  # −0.0 becomes 0.0
-    return dict(zip(rows.tolist(), found, strict=True))
+    return list(zip(rows.tolist(), found, strict=True))

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from labelwise.numerics.kernels import Kernel
 from labelwise.numerics.linear_algebra import cholesky, dense, solve_lower, stack_rows
+from labelwise.numerics.masks import distinct_columns
 
 FloatArray = npt.NDArray[np.floating[Any]]
 BoolArray = npt.NDArray[np.bool_]
@@ -103,9 +104,9 @@ class FeatureSolver:
         """Masks parted and their matrices grown by the fresh answers (n, q); only labels that got some are touched."""
         masks = []
         for mask in self.masks:
-            kinds, member = np.unique(fresh[:, mask.labels], axis=1, return_inverse=True)
-            for kind in range(kinds.shape[1]):
-                labels, rows = mask.labels[member.ravel() == kind], np.flatnonzero(kinds[:, kind])
+            distinct = distinct_columns(fresh[:, mask.labels])
+            for kind, members in enumerate(distinct.groups()):
+                labels, rows = mask.labels[members], np.flatnonzero(distinct.columns[:, kind])
                 if rows.size == 0:
                     masks.append(Mask(labels, mask.gram))
                     continue

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from labelwise.numerics.gp_evidence import Spectrum
 from labelwise.numerics.kernels import Kernel, inner_products, squared_distances
+from labelwise.numerics.masks import distinct_columns
 
 FloatArray = npt.NDArray[np.floating[Any]]
 BoolArray = npt.NDArray[np.bool_]
@@ -21,7 +22,7 @@ EFFECTIVE_LABELS = 2.0  # labels depend on one another: together they count as t
 MAX_PATTERNS = 16  # distinct sets of answered rows that take part in the search
 NOISE_SD, LENGTH_SD, SHARE_SD = 0.5, 0.7, 1.5  # of the priors on log noise, log length-scale, log-odds of the share
 NOISE_GRID = np.logspace(-4, 3, 57)  # relative to the kernel's mean diagonal
-LENGTH_GRID = 2.0 ** np.arange(-1.0, 1.6, 0.5)  # relative to the prior's centre
+LENGTH_STEP, MAX_CLIMB = 0.5 * np.log(2.0), 8  # in log length-scale from the prior's centre on, and how many
 SHARE_GRID = (0.25, 0.5, 0.75)
 SHORTER = 0.5  # in log length-scale: the rbf part beside a linear one
 
@@ -63,24 +64,27 @@ class SearchPart:
 def choose_parts(X: Any, Y: BoolArray, observed: BoolArray, n_rows: int, priority: FloatArray) -> list[SearchPart]:
     """The rows and labels to search on, at no more than the price of one eigendecomposition of `n_rows` rows.
 
-    Labels with the same answered rows go together; the sets of rows with most positives (or negatives, whichever are
-    rarer) take part, each with the rows of least `priority`. Nothing depends on the order of the labels.
+    Labels with the same answered rows go together and keep the rows of least `priority`. Where there are many sets of
+    rows, MAX_PATTERNS of them take part, from the one with most positives to the one with fewest in equal steps: rare
+    labels need another noise than frequent ones. Nothing depends on the order of the labels.
     """
-    kinds, member = np.unique(observed, axis=1, return_inverse=True)  # (n, kinds), (q,)
-    positives = (Y & observed).sum(axis=0)
-    rare = np.minimum(positives, observed.sum(axis=0) - positives)
-    worth = np.bincount(member.ravel(), weights=rare, minlength=kinds.shape[1])
-    chosen = np.lexsort((priority @ kinds, -worth))[:MAX_PATTERNS]
-    chosen = chosen[worth[chosen] > 0]
-    limit = max(2, int(n_rows / max(1, chosen.size) ** 0.5))
-    parts = []
-    for kind in chosen:
-        rows = np.flatnonzero(kinds[:, kind])
+    distinct = distinct_columns(observed)
+    groups = distinct.groups()
+    limit = max(2, int(n_rows / min(len(groups), MAX_PATTERNS) ** 0.5))
+    candidates = []
+    for kind, labels in enumerate(groups):
+        rows = np.flatnonzero(distinct.columns[:, kind])
         rows = rows[np.argsort(priority[rows])[:limit]]
-        y = Y[np.ix_(rows, np.flatnonzero(member.ravel() == kind))].astype(float)
-        y = y[:, (y.min(axis=0) < y.max(axis=0))] if rows.size else y[:, :0]
-        if y.shape[1]:
-            parts.append(SearchPart(inner_products(X[rows]), squared_distances(X[rows]), y - y.mean(axis=0)))
+        positives = Y[np.ix_(rows, labels)].sum(axis=0)
+        labels = labels[(positives > 0) & (positives < rows.size)]
+        if labels.size:
+            candidates.append((-int(positives.sum()), float(priority[rows].sum()), rows, labels))
+    candidates.sort(key=lambda each: each[:2])
+    steps = np.unique(np.linspace(0, len(candidates) - 1, min(len(candidates), MAX_PATTERNS)).round().astype(int))
+    parts = []
+    for _, _, rows, labels in (candidates[step] for step in steps):
+        y = Y[np.ix_(rows, labels)]
+        parts.append(SearchPart(inner_products(X[rows]), squared_distances(X[rows]), y - y.mean(axis=0)))
     return parts
 
 
@@ -123,12 +127,13 @@ class Search:
     def _best_length(self, share: float) -> Found:
         if self.fixed.length_scale is not None:
             return self._evaluate(np.log(self.fixed.length_scale), share)
-        grid = np.log(self.length_centre * LENGTH_GRID)
-        found = [self._evaluate(log_length, share) for log_length in grid]
-        best = int(np.argmax([each.score for each in found]))
-        low, high = grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
-        log_length = golden_section(lambda x: self._evaluate(x, share).score, low, high, steps=1)
-        return max(found[best], self._evaluate(log_length, share), key=lambda each: each.score)
+
+        def score(log_length: float) -> float:
+            return self._evaluate(log_length, share).score
+
+        best = climb(score, float(np.log(self.length_centre)), LENGTH_STEP, MAX_CLIMB)
+        between = golden_section(score, best - LENGTH_STEP, best + LENGTH_STEP, steps=1)
+        return max(self._evaluate(best, share), self._evaluate(between, share), key=lambda found: found.score)
 
     def _evaluate(self, log_length: float, share: float) -> Found:
         """The best noise for one shape of the kernel; remembered, for families share shapes."""
@@ -171,6 +176,22 @@ def _best_noise(score: Callable[[FloatArray], FloatArray], diagonal: float, cent
     best = int(np.argmax(score(grid)))
     low, high = np.log(grid[[max(best - 1, 0), min(best + 1, grid.size - 1)]])
     return float(np.exp(golden_section(lambda x: float(score(np.exp([x]))[0]), low, high, steps=20)))
+
+
+def climb(function: Callable[[float], float], start: float, step: float, limit: int) -> float:
+    """The highest of start, start ± step, start ± 2 step, ..., going uphill while it lasts, at most `limit` steps.
+
+    >>> climb(lambda x: -abs(x - 4.2), 0.0, 1.0, limit=10)
+    4.0
+    """
+    if function(start - step) > function(start + step):
+        step = -step
+    at = start
+    for _ in range(limit):
+        if function(at + step) <= function(at):
+            break
+        at += step
+    return at
 
 
 def golden_section(function: Callable[[float], float], low: float, high: float, steps: int) -> float:

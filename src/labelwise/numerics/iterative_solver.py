@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,9 +40,12 @@ class IterativeSolver:
     ) -> IterativeSolver:
         return cls(kernel(X), kernel, noise, X, observed, approximate)
 
-    @property
+    @cached_property
     def precision_diagonal(self) -> FloatArray:
-        return self.approximate.precision_diagonal
+        """(n, q): a row left out has the variance it has in the feature space plus what that space cannot express."""
+        lost = self.approximate.feature_map.lost(self.X)  # (n,)
+        left_out = 1 / self.approximate.precision_diagonal + lost[:, None]
+        return np.where(self.observed, 1 / left_out, 1.0)
 
     def extend(self, X_new: Any, observed: BoolArray) -> IterativeSolver:
         border = self.kernel(X_new, self.X)

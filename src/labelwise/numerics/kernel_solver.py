@@ -14,6 +14,7 @@ from labelwise.numerics.linear_algebra import stack_rows
 
 FloatArray = npt.NDArray[np.floating[Any]]
 BoolArray = npt.NDArray[np.bool_]
+CORE_SHARES, WORTH_A_GROUP = (0.5, 0.7, 0.9, 0.97), 1.5
 BLOCK = 1024  # rows of a pool whose kernel to the training rows is held at once
 
 
@@ -102,12 +103,22 @@ class KernelSolver:
 
 
 def group_labels(observed: BoolArray) -> tuple[IntArray, IntArray]:
-    """Labels to factorise around a shared core, and labels apart: late ones, whose few rows would shrink the core."""
-    answered = observed.any(axis=0)
-    frequent = 2 * observed[:, answered].sum(axis=1) >= answered.sum()
-    together = answered & observed[frequent].all(axis=0)
-    if 2 * together.sum() < answered.sum():
-        together = answered
+    """Labels to factorise around a shared core, and labels apart: late ones, whose few rows would shrink the core.
+
+    Tried are all labels together, and those that have every row which a given share of the labels has. A second group
+    must save a good part of the flops, for it holds rows of its own.
+    """
+    answered = np.asarray(observed.any(axis=0))
+    answers = observed.sum(axis=0).astype(float)  # (q,)
+    coverage = observed[:, answered].mean(axis=1) if answered.any() else np.zeros(len(observed))
+    covering = [np.asarray(observed[coverage >= share].all(axis=0)) for share in CORE_SHARES]
+    choices: list[BoolArray] = [answered, *(answered & covers for covers in covering)]
+
+    def flops(together: BoolArray) -> float:
+        core = observed[:, together].all(axis=1).sum() if together.any() else 0
+        return core**3 + ((answers - core * together) ** 3).sum() + core * ((answers[together] - core) ** 2).sum()
+
+    together = min(choices, key=lambda choice: flops(choice) * (1.0 if choice is answered else WORTH_A_GROUP))
     return np.flatnonzero(together), np.flatnonzero(~together)
 
 

@@ -70,7 +70,7 @@ class Kernel:
 def inner_products(A: Any, B: Any = None) -> FloatArray:
     """(n, m) of x·x', for dense or csr rows alike, as a new dense array."""
     product = A @ (A if B is None else B).T
-    return product.toarray() if sp.issparse(product) else np.array(product, copy=False)
+    return product.toarray() if sp.issparse(product) else np.asarray(product)
 
 
 def squared_norms(A: Any) -> FloatArray:

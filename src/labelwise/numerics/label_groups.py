@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwise.numerics.linear_algebra import CholeskyFactor, solve_lower
+from labelwise.numerics.masks import distinct_columns
 
 FloatArray = npt.NDArray[np.floating[Any]]
 BoolArray = npt.NDArray[np.bool_]
@@ -164,11 +165,13 @@ class LabelGroup:
 
 def _split(pattern: Pattern, fresh: BoolArray, positions: IntArray, schur: FloatArray) -> list[Pattern]:
     """The pattern's labels, parted by which of the fresh rows (m, q) they got, with their factors extended."""
-    kinds, member = np.unique(fresh[:, pattern.labels], axis=1, return_inverse=True)  # (m, kinds), (labels,)
+    distinct = distinct_columns(fresh[:, pattern.labels])
     parts = []
-    for kind in range(kinds.shape[1]):
-        labels, new, factor = pattern.labels[member.ravel() == kind], positions[kinds[:, kind]], pattern.factor
-        if new.size:
-            factor = factor.append(schur[np.ix_(new, pattern.extra)], schur[np.ix_(new, new)])
+    for kind, members in enumerate(distinct.groups()):
+        labels, new = pattern.labels[members], positions[distinct.columns[:, kind]]
+        if new.size == 0:
+            parts.append(Pattern(labels, pattern.extra, pattern.factor))
+            continue
+        factor = pattern.factor.append(schur[np.ix_(new, pattern.extra)], schur[np.ix_(new, new)])
         parts.append(Pattern(labels, np.concatenate([pattern.extra, new]), factor))
     return parts

@@ -1,0 +1,67 @@
+"""Kernels against their formulas row by row, dense and sparse."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from labelwise.numerics.kernels import Kernel, median_distance, squared_distances, squared_norms
+
+rng = np.random.default_rng(0)
+A = np.where(rng.random((7, 5)) < 0.5, rng.normal(size=(7, 5)), 0.0)
+A[3] = 0.0
+B = np.where(rng.random((4, 5)) < 0.5, rng.normal(size=(4, 5)), 0.0)
+KERNELS = [
+    Kernel(linear=0.7, bias=0.3),
+    Kernel(rbf=1.3, length_scale=0.8),
+    Kernel(rbf=0.6, linear=0.4, bias=1.0, length_scale=2.0),
+]
+
+
+def formula(kernel, x, z):
+    return (
+        kernel.rbf * np.exp(-((x - z) ** 2).sum() / (2 * kernel.length_scale**2)) + kernel.linear * x @ z + kernel.bias
+    )
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, sp.csr_matrix])
+def test_kernel_against_its_formula(kernel, kind):
+    np.testing.assert_allclose(kernel(kind(A), kind(B)), [[formula(kernel, x, z) for z in B] for x in A], atol=1e-14)
+    among = kernel(kind(A))
+    np.testing.assert_allclose(among, [[formula(kernel, x, z) for z in A] for x in A], atol=1e-14)
+    np.testing.assert_allclose(kernel.diagonal(kind(A)), among.diagonal())
+    assert isinstance(among, np.ndarray)
+
+
+@pytest.mark.parametrize("bias", [0.0, 0.3])
+def test_features_span_the_kernel(bias):
+    kernel = Kernel(linear=0.7, bias=bias)
+    phi = kernel.features(A)
+    np.testing.assert_allclose(phi @ phi.T, kernel(A))
+    sparse = kernel.features(sp.csr_array(A))
+    assert sp.issparse(sparse)
+    np.testing.assert_allclose(sparse.toarray(), phi)
+
+
+def test_an_rbf_kernel_has_no_finite_features():
+    with pytest.raises(ValueError, match=r"no finite feature space, got rbf=0\.5"):
+        Kernel(rbf=0.5).features(A)
+
+
+def test_kernels_do_not_change_their_input():
+    before = A.copy()
+    for kernel in KERNELS:
+        kernel(A, A)
+    np.testing.assert_array_equal(A, before)
+
+
+def test_distances_and_norms():
+    direct = ((A[:, None] - A[None]) ** 2).sum(2)
+    distances = squared_distances(A)
+    np.testing.assert_allclose(distances, direct, atol=1e-14)
+    assert not distances.diagonal().any()
+    np.testing.assert_allclose(squared_norms(sp.csr_array(A)), (A**2).sum(1))
+    upper = direct[np.triu_indices(7, 1)]
+    assert median_distance(A) == pytest.approx(np.sqrt(np.median(upper)))
+    assert median_distance(np.ones((3, 2))) == 1.0  # all alike: nothing to measure
+    assert median_distance(A[:1]) == 1.0
