@@ -82,6 +82,19 @@ def test_what_the_user_fixed_stays():
     assert found.kernel == Kernel(rbf=0.7, linear=0.3, bias=0.2, length_scale=pytest.approx(1.9))
 
 
+def test_what_is_decided_needs_no_search():
+    assert Fixed(noise=0.7).decide("linear") == gp_search.Found(
+        Kernel(linear=1.0, bias=1.0), 0.7, pytest.approx(np.nan, nan_ok=True)
+    )
+    full = Fixed(noise=0.7, length_scale=2.0, linear_share=0.4)
+    assert full.decide("rbf").kernel == Kernel(rbf=1.0, bias=1.0, length_scale=2.0)
+    assert full.decide("rbf+linear").kernel == Kernel(rbf=0.6, linear=0.4, bias=1.0, length_scale=2.0)
+    assert full.decide("auto") is None
+    assert Fixed(length_scale=2.0).decide("rbf") is None
+    assert Fixed(noise=0.7).decide("rbf") is None
+    assert Fixed(noise=0.7, length_scale=2.0).decide("rbf+linear") is None
+
+
 def test_without_anything_to_learn_from_the_prior_decides():
     X = np.random.default_rng(0).normal(size=(10, 2))
     for Y in (np.zeros((10, 3), dtype=bool), np.ones((10, 3), dtype=bool)):

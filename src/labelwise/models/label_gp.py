@@ -13,7 +13,7 @@ from labelwise.models._label_gp_state import FittedLabelGP
 from labelwise.models._training_rows import TrainingRows
 from labelwise.models.base import LabelModel
 from labelwise.numerics.feature_scaling import learn_scaling
-from labelwise.numerics.gp_search import Fixed, Search, choose_parts
+from labelwise.numerics.gp_search import Fixed, Found, Search, choose_parts
 from labelwise.posterior import FloatArray
 
 KERNELS = ("auto", "linear", "rbf", "rbf+linear")
@@ -61,7 +61,7 @@ class LabelGP(LabelModel):
     noise_ratio_ : float
         The noise variance in use.
     log_evidence_ : float
-        Log evidence plus log prior that chose them, labels together counting as two.
+        Log evidence plus log prior that chose them, labels together counting as two; NaN where all was given.
     base_rates_ : (q,) array
         Share of yes among each label's answers, smoothed; the mean of the others for a label never answered.
     thresholds_ : (q,) array
@@ -120,9 +120,7 @@ class LabelGP(LabelModel):
         scaling = learn_scaling(X, self.scale)
         rows, is_new = TrainingRows.none(self.n_labels_).add(X, Y, observed)
         prepared, priority = scaling(X[is_new]), rng.random(len(rows))
-        parts = choose_parts(prepared, rows.Y, rows.observed, self.n_search, priority)
-        fixed = Fixed(self.noise_ratio, self.length_scale, self.linear_share, self.bias)
-        found = Search(parts, fixed).best(self.kernel)
+        found = self._choose_kernel(prepared, rows, priority)
         solver = make_solver(found.kernel, found.noise, prepared, rows.observed, self._limits(), priority)
         self.log_evidence_ = found.score
         return self._keep(FittedLabelGP.learn(scaling, rows, solver, self.rank))
@@ -151,6 +149,13 @@ class LabelGP(LabelModel):
         known = fitted.rows.observed
         variances = fitted.label_scales / fitted.solver.precision_diagonal
         return np.where(known, fitted.loo_means, np.nan), np.where(known, variances, np.nan)
+
+    def _choose_kernel(self, X: Any, rows: TrainingRows, priority: FloatArray) -> Found:
+        fixed = Fixed(self.noise_ratio, self.length_scale, self.linear_share, self.bias)
+        decided = fixed.decide(self.kernel)
+        if decided is not None:
+            return decided
+        return Search(choose_parts(X, rows.Y, rows.observed, self.n_search, priority), fixed).best(self.kernel)
 
     def _keep(self, fitted: FittedLabelGP) -> Self:
         self._fitted = fitted

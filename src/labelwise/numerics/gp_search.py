@@ -36,6 +36,15 @@ class Fixed:
     linear_share: float | None = None
     bias: float = 1.0
 
+    def decide(self, name: str) -> Found | None:
+        """The kernel and noise where nothing is left to search, without a score."""
+        shares = {"linear": 1.0, "rbf": 0.0, "rbf+linear": self.linear_share}
+        share = shares.get(name)
+        length = 1.0 if name == "linear" else self.length_scale
+        if self.noise is None or share is None or length is None:
+            return None
+        return Found(Kernel(1 - share, share, self.bias, length), self.noise, np.nan)
+
 
 @dataclass(frozen=True)
 class Found:

@@ -32,13 +32,13 @@ class Kernel:
 
     def __call__(self, A: Any, B: Any = None) -> FloatArray:
         """(n, m) between the rows of A and of B, or (n, n) among the rows of A."""
+        inner = inner_products(A, B)  # (n, m)
         if not self.rbf:
-            K = inner_products(A, B)  # (n, m)
+            K = inner
             K *= self.linear
         else:
-            inner = inner_products(A, B)
-            K = _squared_distances(inner, A, B)
-            K /= -2 * self.length_scale**2
+            K = _squared_distances(inner.copy() if self.linear else inner, A, B)
+            K *= -0.5 / self.length_scale**2
             np.exp(K, out=K)
             K *= self.rbf
             if self.linear:
@@ -86,9 +86,11 @@ def squared_distances(A: Any, B: Any = None) -> FloatArray:
 
 
 def _squared_distances(inner: FloatArray, A: Any, B: Any) -> FloatArray:
+    """In the memory of `inner`: at thousands of rows new pages cost more than the arithmetic."""
     left = squared_norms(A)
     right = left if B is None else squared_norms(B)
-    distances = -2 * inner
+    distances = inner
+    distances *= -2
     distances += left[:, None]
     distances += right
     np.maximum(distances, 0, out=distances)  # rounding may leave −1e-16

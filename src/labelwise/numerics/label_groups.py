@@ -85,7 +85,9 @@ class LabelGroup:
         lower = solve_lower(L_ff, Z, transposed=True)  # (f, u): the new rows of the projection
         upper = self.projection - self.core_factor.solve(C_fc.T) @ lower  # (c, u)
         patterns = tuple(
-            Pattern(p.labels, p.extra, CholeskyFactor.of(schur[np.ix_(p.extra, p.extra)]) if p.extra.size else p.factor)
+            Pattern(
+                p.labels, p.extra, CholeskyFactor.of(schur[p.extra[:, None], p.extra]) if p.extra.size else p.factor
+            )
             for p in self.patterns
         )
         core, projection = np.concatenate([self.core, full]), np.vstack([upper, lower])
@@ -125,7 +127,7 @@ class LabelGroup:
         for pattern, mine in parts:
             here, at = slice(at, at + mine.size), at + mine.size
             if pattern.extra.size:
-                own = right_side[np.ix_(self.others[pattern.extra], mine)]
+                own = right_side[self.others[pattern.extra][:, None], mine]
                 own = own - self.projection[:, pattern.extra].T @ core_side[:, here]
                 on_others[pattern.extra, here] = pattern.factor.solve(own)
         out[np.ix_(self.core, columns)] = self.core_factor.solve(core_side) - self.projection @ on_others
@@ -137,9 +139,9 @@ class LabelGroup:
             columns = labels[mine]
             spread = pattern.factor.half_solve(self.projection[:, pattern.extra].T)  # (e, c)
             core = self.core_factor.inverse_diagonal + np.einsum("ec,ec->c", spread, spread)
-            out[np.ix_(self.core, columns)] = core[:, None]
+            out[self.core[:, None], columns] = core[:, None]
             own = pattern.factor.inverse_diagonal[:, None]
-            out[np.ix_(self.others[pattern.extra], columns)] = own
+            out[self.others[pattern.extra][:, None], columns] = own
 
     def explained(self, C_new: FloatArray, out: FloatArray) -> None:
         """out[:, j] = k C[O, O]⁻¹ kᵀ for each label j of the group; C_new (m, n) holds the rows k for all n rows."""
@@ -172,6 +174,6 @@ def _split(pattern: Pattern, fresh: BoolArray, positions: IntArray, schur: Float
         if new.size == 0:
             parts.append(Pattern(labels, pattern.extra, pattern.factor))
             continue
-        factor = pattern.factor.append(schur[np.ix_(new, pattern.extra)], schur[np.ix_(new, new)])
+        factor = pattern.factor.append(schur[new[:, None], pattern.extra], schur[new[:, None], new])
         parts.append(Pattern(labels, np.concatenate([pattern.extra, new]), factor))
     return parts
