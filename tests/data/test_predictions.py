@@ -52,10 +52,14 @@ def test_more_top_labels_than_labels_are_all_of_them():
 
 
 def test_an_error_leaves_no_file(tmp_path):
-    ids, sets, p = next(batches())
-    with pytest.raises(IndexError), writing_predictions(tmp_path / "p.parquet") as append:
-        for names in (NAMES, []):
-            append(prediction_columns(ids, sets, p, names))
+    def write_and_fail():
+        ids, sets, p = next(batches())
+        with writing_predictions(tmp_path / "p.parquet") as append:
+            append(prediction_columns(ids, sets, p, NAMES))
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        write_and_fail()
     assert list(tmp_path.iterdir()) == []
 
 

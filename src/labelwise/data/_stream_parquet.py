@@ -120,7 +120,7 @@ class ParquetStream(Stream):
             raise FormatError("a map of features is null, or holds null; fill it in or drop the row", self.path)
         if columns.min(initial=0) < 0 or not np.isfinite(values.to_numpy()).all():
             raise FormatError("a map of features holds a negative column, NaN or infinity; drop the row", self.path)
-        shape = (len(column), int(columns.max(initial=-1)) + 1)
+        shape = (len(column), int(columns.max(initial=0)) + 1)
         rows = sp.csr_array((values.to_numpy().astype(np.float64), columns.astype(np.int64), ends - ends[0]), shape)
         rows.sum_duplicates()
         if rows.nnz < len(columns):

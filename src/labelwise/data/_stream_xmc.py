@@ -90,7 +90,7 @@ class XmcStream(Stream):
 
     def _rows(self, block: XmcBlock, end: Position) -> StreamBatch:
         columns = block.columns - self._bases[0]
-        width = int(columns.max(initial=-1)) + 1 if self._shape is None else self._shape[1]
+        width = int(columns.max(initial=0)) + 1 if self._shape is None else self._shape[1]
         n = len(block.lengths)
         if self._labelled:
             labels, counts = self._label_columns(block.labels), block.label_counts

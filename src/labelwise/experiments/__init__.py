@@ -1,8 +1,24 @@
-"""Experiments: the simulated answerer, measures, studies over seeds, statistics; `figures` and `report` need extras."""
+"""Experiments: the simulated answerer, measures, studies over seeds, streams, statistics; `figures` and `report` need extras."""
 
 from labelwise.experiments.metrics import evaluate
 from labelwise.experiments.simulate import Answerer, Result, Schedule, simulate
+from labelwise.experiments.stream_predictions import predict_stream, score_stream
+from labelwise.experiments.streaming import StreamPlan, train_stream
 from labelwise.experiments.study import Plan, Study, run_study
 from labelwise.experiments.tables import Table
 
-__all__ = ["Answerer", "Plan", "Result", "Schedule", "Study", "Table", "evaluate", "run_study", "simulate"]
+__all__ = [
+    "Answerer",
+    "Plan",
+    "Result",
+    "Schedule",
+    "StreamPlan",
+    "Study",
+    "Table",
+    "evaluate",
+    "predict_stream",
+    "run_study",
+    "score_stream",
+    "simulate",
+    "train_stream",
+]

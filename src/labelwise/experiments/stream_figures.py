@@ -1,0 +1,77 @@
+"""Pictures of progressive validation: how well each window of a stream was predicted before it was learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+
+import numpy.typing as npt
+
+from labelwise.experiments.figures import FAINT, GREY, LOOK, PALETTE
+from labelwise.experiments.findings import in_words
+from labelwise.experiments.metrics import LOWER_IS_BETTER
+from labelwise.experiments.tables import Table
+
+try:
+    from matplotlib import rc_context
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+except ImportError as error:
+    raise ImportError("figures need matplotlib: pip install labelwise[plots]") from error
+
+DEFAULT_METRICS = ("micro_f1", "macro_f1", "precision_at_1", "log_loss")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Lines over the rows of a stream, and upright lines where something happened."""
+
+    title: str
+    lines: Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]]  # name to rows and values
+    marks: Mapping[int, str] = field(default_factory=dict)  # row to words
+
+
+def draw_progress(curve: Table, metrics: Sequence[str] = DEFAULT_METRICS) -> Figure:
+    """The curve of a `Training`, a panel per measure."""
+    panels = []
+    for metric in metrics:
+        hint = " (lower is better)" if metric in LOWER_IS_BETTER else ""
+        panels.append(Panel(in_words(metric) + hint, {"": (curve["rows"], curve[metric])}))
+    return draw_panels(panels)
+
+
+def draw_panels(panels: Sequence[Panel]) -> Figure:
+    """Panels side by side, two in a row; a legend where there is more than one line."""
+    columns = min(2, len(panels))
+    rows = ceil(len(panels) / columns)
+    with rc_context(LOOK):
+        figure = Figure(figsize=(4.8 * columns, 2.8 * rows), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False).ravel()
+        for ax in axes[len(panels) :]:
+            ax.axis("off")
+        for panel, ax in zip(panels, axes, strict=False):
+            _draw(ax, panel)
+        for ax in axes[max(0, len(panels) - columns) : len(panels)]:
+            ax.set_xlabel("rows of the stream")
+    return figure
+
+
+def _draw(ax: Axes, panel: Panel) -> None:
+    for (name, (rows, values)), colour in zip(panel.lines.items(), PALETTE, strict=False):
+        marker = "o" if len(rows) == 1 else None  # type: ignore[arg-type]
+        ax.plot(rows, values, color=colour, lw=1.8, label=name, marker=marker)
+    for row, words in panel.marks.items():
+        ax.axvline(row, color=GREY, lw=1, ls=":", zorder=0)
+        ax.annotate(
+            words, (row, 1), (3, -2), ("data", "axes fraction"), "offset points", va="top", color=GREY, fontsize=8
+        )
+    ax.set_title(panel.title, fontweight="bold")
+    ax.grid(axis="y", color=FAINT, linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda row, _: f"{row:,.0f}"))
+    ax.yaxis.set_major_locator(MaxNLocator(5))
+    if len(panel.lines) > 1:
+        ax.legend(frameon=False, fontsize=9, labelcolor="linecolor", loc="lower left")

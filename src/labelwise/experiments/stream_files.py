@@ -1,0 +1,121 @@
+"""A model in training on disk: one npz file that is both a saved `OnlineBayes` and the place to go on from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labelwise.data import Position
+from labelwise.experiments.progressive import RunningShares, Score
+from labelwise.models import OnlineBayes
+
+MEMBER = "stream"
+VERSION = 1
+HEAD = 1 << 16  # bytes by which a file is known again
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file known by how it begins, so that one that has grown since is still the same."""
+
+    bytes: int = 0
+    digest: str = ""
+
+    @classmethod
+    def of(cls, path: Path) -> Source:
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+        return cls(len(head), hashlib.sha256(head).hexdigest())
+
+    def is_beginning_of(self, path: Path) -> bool:
+        if self.bytes == 0:
+            return False
+        with path.open("rb") as file:
+            return hashlib.sha256(file.read(self.bytes)).hexdigest() == self.digest
+
+
+@dataclass(eq=False)
+class Checkpoint:
+    """Everything about a training that must survive: the model, its labels, the place in the file, the scores."""
+
+    model: OnlineBayes
+    label_names: list[str] = field(default_factory=list)
+    reading: dict[str, Any] = field(default_factory=dict)  # format and options of `open_stream`
+    source: Source = Source()
+    position: Position | None = None  # in the source
+    rows_before: int = 0  # of other sources, learnt earlier
+    score: Score = field(default_factory=Score)  # of all windows
+    shares: RunningShares = field(default_factory=RunningShares)
+    curve: list[dict[str, float]] = field(default_factory=list)  # one row per window
+
+    @property
+    def rows(self) -> int:
+        """Rows read in all."""
+        return self.rows_before + (0 if self.position is None else self.position.row)
+
+    def save(self, path: Path) -> None:
+        """Write beside the target and move it there: whatever happens, a whole checkpoint is found."""
+        told = {
+            "version": VERSION,
+            "label_names": self.label_names,
+            "reading": self.reading,
+            "source": asdict(self.source),
+            "position": None if self.position is None else asdict(self.position),
+            "rows_before": self.rows_before,
+            "score": self.score.to_json(),
+            "shares": self.shares.to_json(),
+            "curve": [{key: None if math.isnan(value) else value for key, value in row.items()} for row in self.curve],
+        }
+        words = np.frombuffer(json.dumps(told, allow_nan=False).encode(), dtype=np.uint8)
+        part = path.with_name(f".{path.name}.part")  # a fixed name: what a killed run left is overwritten
+        self.model.save(part)
+        with zipfile.ZipFile(part, "a") as archive, archive.open(f"{MEMBER}.npy", "w") as member:
+            np.lib.format.write_array(member, words)
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        os.replace(part, path)
+
+    @classmethod
+    def load(cls, path: Path) -> Checkpoint:
+        """A checkpoint, or a model saved by itself, whose labels then are called by their numbers."""
+        if not zipfile.is_zipfile(path):
+            raise ValueError(f"{path} is no saved model; train one with labelwise stream train")
+        model, told = OnlineBayes.load(path), _read(path)
+        if told is None:
+            return _of_model(model)
+        if told["version"] != VERSION:
+            raise ValueError(f"{path} was written by another version of labelwise; train it again")
+        return cls(
+            model=model,
+            label_names=told["label_names"],
+            reading=told["reading"],
+            source=Source(**told["source"]),
+            position=None if told["position"] is None else Position(**told["position"]),
+            rows_before=told["rows_before"],
+            score=Score.from_json(told["score"]),
+            shares=RunningShares.from_json(told["shares"]),
+            curve=[{key: math.nan if value is None else value for key, value in row.items()} for row in told["curve"]],
+        )
+
+
+def _read(path: Path) -> Mapping[str, Any] | None:
+    with np.load(path, allow_pickle=False) as file:
+        found: Mapping[str, Any] | None = json.loads(file[MEMBER].tobytes()) if MEMBER in file else None
+    return found
+
+
+def _of_model(model: OnlineBayes) -> Checkpoint:
+    shares = RunningShares(model.half_life)
+    negative, positive = model.state_.counts[:, : model.n_labels_]
+    shares.positives, shares.answers = positive.astype(float), (negative + positive).astype(float)
+    shares.seen = positive > 0
+    return Checkpoint(model, [str(label) for label in range(model.n_labels_)], rows_before=model.n_seen_, shares=shares)
