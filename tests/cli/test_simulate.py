@@ -66,7 +66,7 @@ def test_json_is_all_there_is_on_stdout(here):
 
 def test_the_same_command_again_runs_nothing(here, monkeypatch):
     first = run("things.csv", "--labels", "tags", *SMALL)
-    monkeypatch.setattr("labelwise.experiments.study.simulate", lambda *a, **k: pytest.fail("ran again"))
+    monkeypatch.setattr("labelwise.experiments.study._finish", lambda *a, **k: pytest.fail("ran again"))
     again = run("things.csv", "--labels", "tags", *SMALL)
     assert again.exit_code == 0
     assert again.stdout == first.stdout
@@ -133,6 +133,7 @@ def test_a_strategy_without_its_control_is_noted_and_not_judged(here):
         (["things.csv", "--labels", "tags", "--strategy", "random,random"], "one or more different values"),
         (["things.csv", "--labels", "tags", "--metric", "accuracy"], "no metric 'accuracy'; there are precision_at_1"),
         (["things.csv", "--labels", "tags", "--rounds", "99"], "do not fit a pool of 40 items"),
+        (["things.csv", "--labels", "tags", "--strategy", "mutual_information"], "mutual_information with binary_rele"),
         (["things.csv", "--labels", "tags", "--start", "0"], "start must be at least 1, got 0"),
         (["things.csv", "--labels", "tags", "--seeds", "0"], "--seeds must be at least 1, got 0"),
         (["things.csv", "--labels", "tags", "--jobs", "0"], "--jobs must be at least 1, got 0"),

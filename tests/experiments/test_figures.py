@@ -73,8 +73,8 @@ def test_the_chosen_items_are_drawn_where_they_are(plane):
     dots = first.collections[-1].get_offsets()
     rows = [pool.item_ids.index(item) for item in chosen]
     assert np.allclose(np.sort(np.asarray(dots), axis=0), np.sort(pool.X[rows], axis=0))
-    assert first.get_title(loc="left") == "random: 7 items chosen"
-    assert second.get_title(loc="left") == "uncertainty: 0 items chosen"
+    assert first.get_title(loc="left") == "random: 7 items"
+    assert second.get_title(loc="left") == "uncertainty: 0 items"
 
 
 def test_maps_show_each_label_and_every_item(plane):

@@ -13,7 +13,7 @@ import pytest
 from labelwise import models, queries
 from labelwise.experiments import study as study_module
 from labelwise.experiments.simulate import simulate
-from labelwise.experiments.study import Plan, control_of, make_model, run_study
+from labelwise.experiments.study import Plan, control_of, run_study
 from labelwise.queries import Random, Uncertainty
 
 CHILD = """
@@ -31,7 +31,7 @@ fit, replace, counts = BinaryRelevance.fit, Path.replace, {"fit": 0, "replace": 
 def dying(name, real):
     def act(self, *args, **kwargs):
         counts[name] += 1
-        if where == name and counts[name] == {"fit": 11, "replace": 4}[name]:
+        if where == name and counts[name] == {"fit": 4 + 11, "replace": 4}[name]:
             os.kill(os.getpid(), signal.SIGKILL)
         return real(self, *args, **kwargs)
     return act
@@ -85,7 +85,7 @@ def test_two_workers_give_the_table_of_one(tmp_path, small, plan):
 def test_the_table_is_what_single_simulations_give(tmp_path, small, plan):
     study = run_study(small, plan, tmp_path, jobs=1)
     alone = simulate(
-        small, model=make_model("binary_relevance", 1), strategy=Uncertainty(), schedule=plan.schedule, seed=1
+        small, model=plan.make_model("binary_relevance", 1), strategy=Uncertainty(), schedule=plan.schedule, seed=1
     )
     rows = study.table.where(strategy="uncertainty", seed=1)
     assert rows["macro_f1"].tolist() == [row["macro_f1"] for row in alone.rows]
@@ -106,6 +106,7 @@ def test_finished_runs_are_used_again_and_damaged_ones_are_redone(tmp_path, smal
     swapped.write_text("{}")
     done = []
     real = study_module.simulate
+    monkeypatch.setattr(study_module, "check_plan", lambda *a: None)
     monkeypatch.setattr(study_module, "simulate", lambda *a, **k: done.append(1) or real(*a, **k))
     progress = []
     again = run_study(small, plan, tmp_path, jobs=1, on_run=lambda n, total: progress.append((n, total)))
@@ -114,7 +115,7 @@ def test_finished_runs_are_used_again_and_damaged_ones_are_redone(tmp_path, smal
     assert figures(first) == figures(again)
 
 
-@pytest.mark.parametrize("what", ["schedule", "data", "test", "model", "strategy", "version"])
+@pytest.mark.parametrize("what", ["schedule", "data", "test", "model", "options", "strategy", "version"])
 def test_a_change_of_anything_that_matters_runs_anew(tmp_path, small, plan, monkeypatch, what):
     def finished():
         return {path.name for path in (tmp_path / "runs").glob("*.json")}
@@ -129,6 +130,8 @@ def test_a_change_of_anything_that_matters_runs_anew(tmp_path, small, plan, monk
         test = small
     elif what == "model":
         monkeypatch.setitem(models.BY_NAME, "binary_relevance", lambda: models.BinaryRelevance(n_jobs=1))
+    elif what == "options":
+        plan = replace(plan, options={"binary_relevance": {"n_jobs": 1}})
     elif what == "strategy":
         monkeypatch.setitem(queries.BY_NAME, "uncertainty", lambda: Uncertainty(measure="margin"))
     else:
@@ -197,6 +200,22 @@ def test_what_is_not_registered_or_given_twice_is_refused(plan):
         replace(plan, models=("gpt",))
     with pytest.raises(ValueError, match="seeds must be one or more different values"):
         Plan(("binary_relevance",), ("random",), (1, 1))
+
+
+def test_options_reach_the_model_and_only_models_of_the_plan_have_them(plan):
+    given = replace(plan, options={"binary_relevance": {"n_jobs": 3}})
+    assert given.make_model("binary_relevance", 7).get_params(deep=False)["n_jobs"] == 3
+    assert given.make_model("binary_relevance", 7).random_state == 7
+    with pytest.raises(ValueError, match="options are given for 'label_gp', which is not among the models"):
+        replace(plan, options={"label_gp": {}})
+
+
+def test_a_strategy_that_cannot_work_with_a_model_is_refused_before_any_run(tmp_path, small, plan):
+    plan = replace(plan, models=("label_gp", "binary_relevance"), strategies=("random", "mutual_information"))
+    with pytest.raises(ValueError, match="mutual_information with binary_relevance: MutualInformation needs beliefs"):
+        run_study(small, plan, tmp_path, jobs=1)
+    assert list(tmp_path.iterdir()) == []
+    run_study(small, replace(plan, models=("label_gp",), seeds=(0,)), tmp_path, jobs=1)
 
 
 def test_a_study_of_no_jobs_is_refused(tmp_path, small, plan):

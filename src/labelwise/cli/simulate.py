@@ -98,13 +98,13 @@ def simulate(
 def print_results(study: Study, metrics: list[str]) -> None:
     """The table on stdout, metric by metric, and what it says in one sentence."""
     console = Console(highlight=False)
-    console = console if console.is_terminal else Console(highlight=False, width=110)
+    console = console if console.is_terminal else Console(highlight=False, width=120)
     grid = Grid(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     for title in ("model", "strategy"):
         grid.add_column(title, no_wrap=True)
     for title in ("last", "mean of curve", "gain over random", "95 % interval"):
         grid.add_column(title, justify="right", no_wrap=True)
-    grid.add_column("")
+    grid.add_column("", no_wrap=True)
     rows = result_rows(study.table, metrics)
     for metric in metrics:
         grid.add_row(f"[bold]{in_words(metric)}[/]")

@@ -14,7 +14,8 @@ from labelwise.experiments.study import Plan, Study, run_study
 from labelwise.records import LabelData
 
 METRICS = DEFAULT_METRICS
-STRATEGIES = ("random", "uncertainty")
+ON_THE_PLANE = ("random", "uncertainty", "mutual_information")
+ON_YEAST = ("random", "uncertainty")
 
 
 @dataclass(frozen=True)
@@ -66,13 +67,15 @@ def run_demo(
 
 def _plane_plan(quick: bool) -> Plan:
     schedule = Schedule(start=10, rounds=2, batch=5) if quick else Schedule(start=10, rounds=8, batch=5)
-    return Plan(("label_gp",), STRATEGIES, tuple(range(2 if quick else 6)), schedule, "gaussian")
+    seeds = tuple(range(2 if quick else 10))
+    as_they_are = {"label_gp": {"scale": "none"}}  # scaled to unit length, the plane would become a circle
+    return Plan(("label_gp",), ON_THE_PLANE, seeds, schedule, "gaussian", as_they_are)
 
 
 def _yeast_plan(quick: bool) -> Plan:
     schedule = Schedule(start=20, rounds=1, batch=20) if quick else Schedule(start=30, rounds=8, batch=25)
     models = ("label_gp", "binary_relevance")
-    return Plan(models, STRATEGIES, tuple(range(2 if quick else 4)), schedule, "yeast")
+    return Plan(models, ON_YEAST, tuple(range(2 if quick else 5)), schedule, "yeast")
 
 
 def _plane_section(data: LabelData, study: Study) -> Section:

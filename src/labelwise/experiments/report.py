@@ -211,11 +211,16 @@ def _facts(study: Study) -> dict[str, str]:
         "Start": f"{schedule.start} random items answered in full, the same for every model and strategy of a seed",
         "Then": f"{schedule.rounds} rounds of {schedule.batch} questions{pairs}, an evaluation after each",
         "Seeds": ", ".join(map(str, study.plan.seeds)),
-        "Models": ", ".join(map(in_words, study.plan.models)) + ", with their defaults",
+        "Models": ", ".join(_with_options(study, model) for model in study.plan.models),
         "Label sets": "labels with probability above one half",
         "Left out": _left_out(study),
         "Time": f"{seconds:.0f} s of fitting and asking in {len(study.results)} runs",
     }
+
+
+def _with_options(study: Study, model: str) -> str:
+    given = ", ".join(f"{name}={value!r}" for name, value in study.plan.options.get(model, {}).items())
+    return f"{in_words(model)} with {given}" if given else f"{in_words(model)} with its defaults"
 
 
 def _left_out(study: Study) -> str:

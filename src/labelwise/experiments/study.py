@@ -8,19 +8,23 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
+from itertools import product
 from pathlib import Path
 from time import time
 from typing import Any
 
+import numpy as np
 from joblib import Parallel, cpu_count, delayed, parallel_config
 
 from labelwise import models, queries
 from labelwise.experiments.simulate import Result, Schedule, check_enough, simulate, split
 from labelwise.experiments.storage import RunStore, fingerprint, replacing, run_key
 from labelwise.experiments.tables import Table
+from labelwise.models import LabelModel
 from labelwise.records import LabelData
 
 Arm = tuple[str, str]  # model, strategy
+TRIED = 20  # items on which every strategy is tried with every model beforehand
 IDLE = 10  # seconds a worker waits for the next run
 STALE = 24 * 3600  # seconds after which an unfinished file belongs to nobody any more
 
@@ -36,6 +40,7 @@ class Plan:
     schedule : Schedule
     name : str
         What to call the data in tables and reports.
+    options : mapping of a model's name to parameters that differ from its defaults
 
     Examples
     --------
@@ -49,6 +54,7 @@ class Plan:
     seeds: tuple[int, ...] = (0, 1, 2)
     schedule: Schedule = field(default_factory=Schedule)
     name: str = "data"
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for attribute in ("models", "strategies", "seeds"):
@@ -63,6 +69,14 @@ class Plan:
             unknown = [name for name in names if name not in known]
             if unknown:
                 raise ValueError(f"there is no {what} {unknown[0]!r}; there are {', '.join(known)}")
+        idle = [name for name in self.options if name not in self.models]
+        if idle:
+            raise ValueError(f"options are given for {idle[0]!r}, which is not among the models {list(self.models)}")
+
+    def make_model(self, name: str, seed: int) -> LabelModel:
+        """A registered model with the options for it and, where it has one, this random_state."""
+        model = models.BY_NAME[name]().set_params(**self.options.get(name, {}))
+        return model.set_params(random_state=seed) if "random_state" in model.get_params(deep=False) else model
 
     def runs(self) -> list[tuple[str, str, int]]:
         """(model, strategy, seed), seed by seed, so that a study stopped half-way has whole seeds to show."""
@@ -130,18 +144,22 @@ def run_study(
 
 
 def check_plan(data: LabelData, plan: Plan, test: LabelData | None = None) -> None:
-    """Refuse, before anything is fitted, data that cannot be simulated or a schedule that does not fit them."""
+    """Refuse before the first run what would fail hours later.
+
+    That is data that cannot be simulated, a schedule that does not fit them, and a strategy that cannot work with a
+    model: each is tried with each on a few items.
+    """
     pool, _ = split(data, plan.schedule, plan.seeds[0], test)
     for strategy in plan.strategies:
         check_enough(pool, plan.schedule, queries.BY_NAME[strategy]().target)
-
-
-def make_model(name: str, seed: int) -> models.LabelModel:
-    """A registered model with its defaults and, where it has one, this random_state."""
-    model = models.BY_NAME[name]()
-    if "random_state" in model.get_params(deep=False):
-        model.set_params(random_state=seed)
-    return model
+    few = pool.take(np.arange(min(pool.n_items, TRIED)))
+    trial = Schedule(start=max(1, few.n_items // 2), rounds=min(1, few.n_items - 1), batch=1)
+    for model, strategy in product(plan.models, plan.strategies):
+        try:
+            made, chosen = plan.make_model(model, plan.seeds[0]), queries.BY_NAME[strategy]()
+            simulate(few, model=made, strategy=chosen, schedule=trial, test=few)
+        except ValueError as error:
+            raise ValueError(f"{strategy} with {model}: {error}") from error
 
 
 def control_of(strategy: str) -> str | None:
@@ -175,7 +193,7 @@ def _finish(
     model, strategy, seed = run
     result = simulate(
         data,
-        model=make_model(model, seed),
+        model=plan.make_model(model, seed),
         strategy=queries.BY_NAME[strategy](),
         schedule=plan.schedule,
         seed=seed,
@@ -188,7 +206,7 @@ def _finish(
 def _settings(run: tuple[str, str, int], plan: Plan, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Everything that decides the outcome of a run, as plain values."""
     model, strategy, seed = run
-    parameters = make_model(model, seed).get_params()
+    parameters = plan.make_model(model, seed).get_params()
     chosen = queries.BY_NAME[strategy]()
     options = {f.name: repr(getattr(chosen, f.name)) for f in fields(chosen)} if is_dataclass(chosen) else repr(chosen)
     return {
@@ -210,6 +228,7 @@ def _facts(data: LabelData, test: LabelData | None, plan: Plan) -> dict[str, Any
     return {
         "name": plan.name,
         "models": list(plan.models),
+        "options": {model: {k: repr(v) for k, v in options.items()} for model, options in plan.options.items()},
         "strategies": list(plan.strategies),
         "seeds": list(plan.seeds),
         "schedule": asdict(plan.schedule),

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from labelwise.cli import app
+from labelwise.cli import demo as command
+
+
+def test_the_quick_demo_prints_both_tables_and_the_path_of_the_report(tmp_path):
+    done = CliRunner().invoke(app, ["demo", "--quick", "--jobs", "1", "--out", str(tmp_path / "first")])
+    assert done.exit_code == 0, done.stderr
+    for words in ("gaussian", "yeast", "label gp", "binary relevance", "gain over random", "Report: "):
+        assert words in done.stdout
+    assert (tmp_path / "first" / "report.html").exists()
+
+
+def test_without_the_extras_the_demo_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "find_spec", lambda name: None if name == "river" else object())
+    done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path)])
+    assert done.exit_code == 2
+    assert done.stderr == "error: the demo needs river: pip install 'labelwise[demo]'\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"), [(["--jobs", "0"], "--jobs must be at least 1"), (["--out", "f"], "f:")]
+)
+def test_wrong_options_are_one_line_and_exit_code_2(tmp_path, monkeypatch, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "f").write_text("a file")
+    done = CliRunner().invoke(app, ["demo", *arguments])
+    assert done.exit_code == 2
+    assert words in done.stderr and done.stderr.count("\n") == 1
