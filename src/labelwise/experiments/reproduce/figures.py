@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib import rc_context
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from labelwise.experiments.figures import FAINT, GREY, LOOK, PALETTE, name_line_ends
 from labelwise.experiments.findings import in_words
@@ -39,6 +40,7 @@ def draw_lines(lines: Sequence[Line], x_label: str, y_label: str) -> Figure:
                 ax.fill_between(line.x, mean - error, mean + error, color=colour, alpha=0.16, linewidth=0)
             ends.append((float(line.x[-1]), float(mean[-1]), in_words(line.name), colour))
         ax.grid(axis="y", color=FAINT, linewidth=0.6)
+        ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         ax.set_xlabel(x_label)
         ax.set_ylabel(y_label)
         name_line_ends(ax, ends)
