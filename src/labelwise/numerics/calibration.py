@@ -123,14 +123,18 @@ def fit_link(departures: FloatArray, entries: Entries, rates: FloatArray, centre
 
 def fit_pooled(x: FloatArray, entries: Entries, rate_log_odds: FloatArray) -> FloatArray:
     """(3,) MAP of log-odds = w₀ + w₁ · log-odds of the base rate + w₂ x over all entries, with w₂ ≥ LEAST_SLOPE."""
-    F = np.stack([np.ones_like(x), entries.spread(rate_log_odds), x])  # (3, N)
+    r = rate_log_odds  # (q,): the first two features are the same for all entries of a label
     free = np.ones((3, 1), dtype=bool)
 
     def derivatives(w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        p = expit(w[:, 0] @ F)
-        gradient = F @ (p - entries.y) + POOLED_PRECISION * (w[:, 0] - POOLED_MEAN)
-        curvature = (F * (p * (1 - p))) @ F.T + np.diag(POOLED_PRECISION)
-        return gradient[:, None], curvature[:, :, None]
+        p = expit(entries.spread(w[0, 0] + w[1, 0] * r) + w[2, 0] * x)
+        error, weight = p - entries.y, p * (1 - p)
+        weight_x = weight * x
+        e, h, h_x = entries.sums(error), entries.sums(weight), entries.sums(weight_x)  # (q,)
+        gradient = np.array([e.sum(), e @ r, error @ x]) + POOLED_PRECISION * (w[:, 0] - POOLED_MEAN)
+        on_r, on_x = h @ r, h_x @ r
+        curvature = np.array([[h.sum(), on_r, h_x.sum()], [on_r, h @ r**2, on_x], [h_x.sum(), on_x, weight_x @ x]])
+        return gradient[:, None], (curvature + np.diag(POOLED_PRECISION))[:, :, None]
 
     w = newton(derivatives, POOLED_MEAN[:, None], free)
     if w[2, 0] < LEAST_SLOPE:
