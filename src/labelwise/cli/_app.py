@@ -11,6 +11,7 @@ from labelwise.cli.demo import demo
 from labelwise.cli.diagnose import diagnose
 from labelwise.cli.reproduce import reproduce
 from labelwise.cli.simulate import simulate
+from labelwise.cli.stream import stream
 
 app = typer.Typer(
     name="labelwise",
@@ -23,6 +24,7 @@ app.command()(demo)
 app.command()(diagnose)
 app.command()(reproduce)
 app.command()(simulate)
+app.add_typer(stream, name="stream")
 
 
 def _version(wanted: bool) -> None:

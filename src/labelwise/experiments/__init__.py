@@ -1,4 +1,4 @@
-"""Experiments: the simulated answerer, measures, studies over seeds, streams, statistics; `figures` and `report` need extras."""
+"""Experiments: the simulated answerer, measures, studies, streams, statistics; `figures` and `report` need extras."""
 
 from labelwise.experiments.metrics import evaluate
 from labelwise.experiments.simulate import Answerer, Result, Schedule, simulate
