@@ -326,6 +326,19 @@ def test_wrong_settings_are_named(settings, words):
         OnlineBayes(**settings).fit(np.eye(2), np.eye(2))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"coupling": "global"}, {"block_size": 16}, {"dtype": "float64"}, {"half_life": 3.0}, {"hash_features": 9}],
+)
+def test_what_shapes_the_weights_cannot_change_in_mid_stream(change):
+    X, Y = stream(n=20)
+    model = OnlineBayes("independent").partial_fit(X, Y)
+    with pytest.raises(ValueError, match=f"{next(iter(change))} was .* at the first row"):
+        model.set_params(**change).partial_fit(X, Y)
+    model.fit(X, Y)
+    model.set_params(score_noise=0.5).partial_fit(X, Y)
+
+
 def test_wrong_rows_are_named():
     X = np.eye(3)
     with pytest.raises(ValueError, match="row 1 has 2"):
@@ -339,6 +352,8 @@ def test_wrong_rows_are_named():
         model.partial_fit(X, np.ones((3, 2)))
     with pytest.raises(ValueError, match="NaN"):
         model.partial_fit(sp.csr_array([[np.nan, 0, 0, 1.0]]), np.ones((1, 5)))
+    with pytest.raises(ValueError, match="row 0 has 2"):
+        OnlineBayes("multiclass").fit(X, np.eye(3)).partial_fit(X[:1], [[1, 0, 0, 1]])
     assert (model.n_features_in_, model.n_labels_) == (3, 3)  # a refused row leaves no trace
     assert model.predict_proba(X).shape == (3, 3)
 

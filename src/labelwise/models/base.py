@@ -88,6 +88,8 @@ def check_labels(Y: Any, observed: Any = None) -> tuple[BoolArray, BoolArray]:
         )
     if values.ndim != 2 or values.shape[1] == 0:
         raise ValueError(f"Y must have shape (items, labels) with at least one label, got {values.shape}")
+    if values.dtype == bool and observed is None:
+        return values.copy(), np.ones(values.shape, dtype=bool)
     if values.dtype != bool:
         values = _as_numbers(values)
     known = np.ones(values.shape, dtype=bool) if values.dtype == bool else ~np.isnan(values)

@@ -12,22 +12,27 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from joblib import effective_n_jobs
-from sklearn.preprocessing import normalize
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from labelwise.models import _online_files
 from labelwise.models._online_posterior import OnlinePosterior
+from labelwise.models._online_settings import (
+    GRAPHS,
+    SHAPING,
+    bias_variance,
+    check_rows,
+    check_settings,
+    check_unchanged,
+)
 from labelwise.models._online_state import LINE, OnlineState
 from labelwise.models.base import BoolArray, LabelModel
 from labelwise.numerics.feature_hashing import hash_columns
 from labelwise.numerics.message_passing import Likelihood
-from labelwise.numerics.online_ep import INDEPENDENT, MULTI_CLASS, PAIRWISE, STAR, Counting, Prior, learn
+from labelwise.numerics.online_ep import Counting, Prior, learn, scale_rows
 from labelwise.numerics.truncated import table
 from labelwise.posterior import FloatArray
 
-GRAPHS = {"global": STAR, "independent": INDEPENDENT, "multiclass": MULTI_CLASS, "pairwise": PAIRWISE}
-MOST_PAIRWISE_LABELS = 200
 BLOCK = 4096  # rows prepared at a time
 
 
@@ -164,9 +169,9 @@ class OnlineBayes(LabelModel):
 
     def fit(self, X: Any, Y: Any, observed: Any = None) -> Self:
         """One pass over the rows in random order, from the prior."""
-        self._check_settings()
+        check_settings(self)
         X, Y, observed = self._check_training(X, Y, observed)
-        self._check_rows(Y, observed)
+        check_rows(self.coupling, Y, observed)
         self._start()
         self._grow(X.shape[1], Y.shape[1])
         self.state_.counts[0, : Y.shape[1]] = (observed & ~Y).sum(0)
@@ -179,13 +184,13 @@ class OnlineBayes(LabelModel):
 
         `classes` is taken for scikit-learn's sake; the classes of a label are always 0 and 1.
         """
-        self._check_settings()
+        check_settings(self)
         if hasattr(self, "state_"):
+            check_unchanged(self, self._started_with)
             X, Y, observed = self._check_more(X, Y, observed)
-            self._check_rows(Y, observed)
         else:
             X, Y, observed = self._check_training(X, Y, observed)
-            self._check_rows(Y, observed)
+            check_rows(self.coupling, Y, observed)
             self._start()
         self._grow(X.shape[1], Y.shape[1])
         self._learn(X, Y, observed, order=None)
@@ -193,10 +198,11 @@ class OnlineBayes(LabelModel):
 
     def _start(self) -> None:
         independent = self.coupling == "independent"
-        local = self._bias_variance() if independent else self.weight_variance
-        precisions = (1 / self.weight_variance, 1 / local, 1 / self._bias_variance())
+        local = bias_variance(self) if independent else self.weight_variance
+        precisions = (1 / self.weight_variance, 1 / local, 1 / bias_variance(self))
         prior = Prior(*precisions, half_life=float(self.half_life or 0), local_bias=self.local_bias or independent)
         self.state_ = OnlineState(prior, self.block_size if self.coupling == "global" else 0, self.dtype)
+        self._started_with = {name: getattr(self, name) for name in SHAPING}
 
     def _grow(self, n_features: int, n_labels: int) -> None:
         self.state_.grow(self.hash_features or n_features, n_labels)
@@ -207,12 +213,12 @@ class OnlineBayes(LabelModel):
         state = self.state_
         likelihood = Likelihood(
             table(),
-            float(self.score_noise) ** 2,
-            float(self.margin),
-            bool(self.skew_margin),
-            float(self.flip_probability),
-            float(self.tolerance),
-            int(self.max_sweeps),
+            noise=float(self.score_noise) ** 2,
+            margin=float(self.margin),
+            skew=bool(self.skew_margin),
+            flip=float(self.flip_probability),
+            tolerance=float(self.tolerance),
+            max_sweeps=int(self.max_sweeps),
         )
         positive, negative = self.label_prior or (0.0, 0.0)
         counting = Counting(running=order is None, negative=float(negative), positive=float(positive))
@@ -221,7 +227,8 @@ class OnlineBayes(LabelModel):
         with ThreadPoolExecutor(max_workers=threads) as pool:
             for start in range(0, X.shape[0], BLOCK):
                 rows = slice(start, start + BLOCK) if order is None else order[start : start + BLOCK]
-                items = state.admit(self._prepare(X[rows]))
+                whole = order is None and X.shape[0] <= BLOCK
+                items = state.admit(self._prepare(X if whole else X[rows]))
                 signs = _signs(Y[rows], observed[rows], state.columns)
                 fixed = (items, signs, state.beliefs(), likelihood, state.prior, counting)
                 run = pool.map if threads > 1 else map
@@ -280,8 +287,11 @@ class OnlineBayes(LabelModel):
         X.sum_duplicates()
         if self.hash_features is not None:
             X = hash_columns(X, self.hash_features)
-        X.eliminate_zeros()
-        return normalize(X, norm=self.normalize, copy=False) if self.normalize else X
+        if not X.data.all():
+            X.eliminate_zeros()
+        if self.normalize == "l2":
+            scale_rows(X.indptr, X.data)
+        return X
 
     def _check_more(self, X: Any, Y: Any, observed: Any) -> tuple[Any, BoolArray, BoolArray]:
         """`_check_training` for rows that may bring new labels and, where X is sparse, any number of columns."""
@@ -293,79 +303,16 @@ class OnlineBayes(LabelModel):
         if len(np.shape(Y)) == 2:
             self.n_labels_ = max(np.shape(Y)[1], known[1])
         try:
-            return self._check_training(X, Y, observed, reset=False)
+            X, Y, observed = self._check_training(X, Y, observed, reset=False)
+            check_rows(self.coupling, Y, observed)
         except ValueError:
             self.n_features_in_, self.n_labels_ = known  # as if nothing had come
             raise
-
-    def _check_rows(self, Y: BoolArray, observed: BoolArray) -> None:
-        if self.coupling == "pairwise" and Y.shape[1] > MOST_PAIRWISE_LABELS:
-            raise ValueError(
-                f"coupling='pairwise' compares all pairs and takes at most {MOST_PAIRWISE_LABELS} labels, "
-                f"got {Y.shape[1]}; use coupling='global'"
-            )
-        if self.coupling == "multiclass":
-            true = Y.sum(1)
-            wrong = np.flatnonzero((true > 1) | ((true == 0) & observed.all(1)))
-            if wrong.size:
-                raise ValueError(
-                    f"coupling='multiclass' needs exactly one label per row, row {wrong[0]} has {true[wrong[0]]}; "
-                    "use coupling='global' for label sets"
-                )
-
-    def _bias_variance(self) -> float:
-        if self.bias_variance is not None:
-            return float(self.bias_variance)
-        return 1e4 if self.coupling == "global" and self.flip_probability == 0 else 1.0
-
-    def _check_settings(self) -> None:
-        if self.coupling not in GRAPHS:
-            raise ValueError(f"coupling must be one of {sorted(GRAPHS)}, got {self.coupling!r}")
-        if self.normalize not in ("l2", None):
-            raise ValueError(f"normalize must be 'l2' or None, got {self.normalize!r}")
-        if self.dtype not in ("float32", "float64"):
-            raise ValueError(f"dtype must be 'float32' or 'float64', got {self.dtype!r}")
-        for name, smallest in _SMALLEST.items():
-            value = getattr(self, name)
-            if value is not None and not (value > 0 if smallest is None else value >= smallest):
-                bound = "positive" if smallest is None else f"at least {smallest}"
-                raise ValueError(f"{name} must be {bound}, got {value!r}")
-        if self.block_size is not None and self.block_size % LINE:
-            raise ValueError(f"block_size must be a multiple of {LINE}, got {self.block_size!r}")
-        if self.label_prior is not None and (len(self.label_prior) != 2 or min(self.label_prior) < 0):
-            raise ValueError(f"label_prior must be two counts, positives and negatives, got {self.label_prior!r}")
-        self._check_flips()
-
-    def _check_flips(self) -> None:
-        """With a margin some scores allow neither answer; under a vague bias both sides of a factor weigh alike."""
-        if not 0 <= self.flip_probability < 0.5:
-            raise ValueError(f"flip_probability must be in [0, 0.5), got {self.flip_probability!r}")
-        if self.flip_probability == 0:
-            return
-        if self.coupling not in ("global", "independent"):
-            raise ValueError(f"flip_probability goes with coupling 'global' or 'independent', not {self.coupling!r}")
-        if self.margin != 0 or self._bias_variance() > 100:
-            raise ValueError(
-                f"flip_probability > 0 learns nothing with margin={self.margin!r} and a bias variance of "
-                f"{self._bias_variance():g}; set margin=0 and leave bias_variance at its default"
-            )
-
-
-_SMALLEST = {  # None: above zero
-    "score_noise": 0,
-    "weight_variance": None,
-    "bias_variance": None,
-    "margin": 0,
-    "block_size": LINE,
-    "half_life": None,
-    "tolerance": None,
-    "max_sweeps": 1,
-    "hash_features": 1,
-}
+        return X, Y, observed
 
 
 def _signs(Y: BoolArray, observed: BoolArray, columns: int) -> npt.NDArray[np.int8]:
     """+1 relevant, -1 irrelevant, 0 no answer, padded with zeros."""
     signs = np.zeros((Y.shape[0], columns), dtype=np.int8)
-    signs[:, : Y.shape[1]] = np.where(observed, 2 * Y.astype(np.int8) - 1, 0)
+    signs[:, : Y.shape[1]] = (2 * Y.view(np.int8) - 1) * observed.view(np.int8)
     return signs

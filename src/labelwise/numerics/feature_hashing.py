@@ -15,7 +15,7 @@ def hash_columns(X: Any, n_buckets: int) -> Any:
     SplitMix64 (Steele, Lea & Flood, OOPSLA 2014), so that the same column always goes to the same bucket.
 
     >>> hash_columns(sp.csr_array([[0.0, 2.0, 0.0, 1.0]]), 3).toarray()
-    array([[ 0., -2.,  1.]])
+    array([[ 1.,  0., -2.]])
     """
     word = X.indices.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):

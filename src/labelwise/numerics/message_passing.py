@@ -45,6 +45,12 @@ class Work(NamedTuple):
     h: FloatArray
     lam: FloatArray  # (q,) messages in natural parameters, float64
     eta: FloatArray
+    S: FloatArray  # (q,) variance and mean of the cavities, then what `_look_up` finds, float64
+    M: FloatArray
+    r: FloatArray
+    t: FloatArray
+    V: FloatArray
+    rest: FloatArray
     before: FloatArray  # (2, q) beliefs of the sweep before, pairwise only
     sites: FloatArray  # (2, 2, q, q) pairwise only: relevant or irrelevant side, precision or shift
     hub: FloatArray  # (2,) multi-class only
@@ -54,20 +60,10 @@ class Work(NamedTuple):
 def make_work(q: int, example: FloatArray, pairwise: bool) -> Work:
     """Vectors for q labels in the dtype of an example array; the q × q sites only where they are needed."""
     p = q if pairwise else 0
-    lines = np.zeros((5, q), example.dtype)
-    messages = np.zeros((2, q))
-    return Work(
-        lines[0],
-        lines[1],
-        lines[2],
-        lines[3],
-        lines[4],
-        messages[0],
-        messages[1],
-        np.zeros((2, p)),
-        np.zeros((2, 2, p, p)),
-        np.zeros(2),
-    )
+    a = np.zeros((5, q), example.dtype)
+    b = np.zeros((8, q))
+    pairs = np.zeros((2, p)), np.zeros((2, 2, p, p))
+    return Work(a[0], a[1], a[2], a[3], a[4], b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], *pairs, np.zeros(2))
 
 
 @compiled
@@ -98,21 +94,31 @@ def _exchange(work: Work, z: IntArray, L: float, E: float, how: Likelihood) -> t
     """One parallel sweep: each label hears the hub without itself and answers; the sums of the new messages."""
     if how.flip > 0:
         return _exchange_noisy(work, z, L, E, how)
+    S, M, r, t, V, rest = work.S, work.M, work.r, work.t, work.V, work.rest
+    for c in range(z.size):
+        S[c] = 1 / (L - work.lam[c])
+        M[c] = (E - work.eta[c]) * S[c]
+        r[c] = 1 / math.sqrt(work.u[c] + S[c])
+        t[c] = (z[c] * (work.m[c] - M[c]) - work.e[c]) * r[c]
+    _look_up(t, V, rest, how.pieces)
     lam_sum, eta_sum = 0.0, 0.0
     for c in range(z.size):
-        S = 1 / (L - work.lam[c])
-        M = (E - work.eta[c]) * S
-        r = 1 / math.sqrt(work.u[c] + S)
-        V, rest = v_and_rest((z[c] * (work.m[c] - M) - work.e[c]) * r, how.pieces)
-        W = abs(z[c]) * (1 - rest)
-        gain = z[c] * V * r
-        lam = W / (work.u[c] + S * rest)
-        eta = M * lam - gain * (1 + lam * S)
-        work.g[c], work.h[c] = gain, W * r * r
+        W = abs(z[c]) * (1 - rest[c])
+        gain = z[c] * V[c] * r[c]
+        lam = W / (work.u[c] + S[c] * rest[c])
+        eta = M[c] * lam - gain * (1 + lam * S[c])
+        work.g[c], work.h[c] = gain, W * r[c] * r[c]
         work.lam[c], work.eta[c] = lam, eta
         lam_sum += lam
         eta_sum += eta
     return lam_sum, eta_sum
+
+
+@compiled
+def _look_up(t: FloatArray, V: FloatArray, rest: FloatArray, pieces: FloatArray) -> None:
+    """V(t) and 1 - W(t). A loop of its own: it jumps about in memory, and the loops around it vectorise without it."""
+    for c in range(t.size):
+        V[c], rest[c] = v_and_rest(t[c], pieces)
 
 
 @compiled
@@ -139,18 +145,19 @@ def _exchange_noisy(work: Work, z: IntArray, L: float, E: float, how: Likelihood
 @compiled
 def independent(work: Work, z: IntArray, how: Likelihood) -> int:
     """`factor_graphs.independent`: exact, no sweep."""
+    if how.flip > 0:
+        for c in range(z.size):
+            work.lam[c], work.eta[c] = 0, 0
+        _exchange_noisy(work, z, np.inf, 0.0, how)  # a hub that is certainly zero
+        return 0
+    r, t, V, rest = work.r, work.t, work.V, work.rest
     for c in range(z.size):
-        if how.flip > 0:
-            gain, shrink = 0.0, 0.0
-            if z[c] != 0:
-                mean, variance, margin = float(z[c] * work.m[c]), float(work.u[c]), float(work.e[c])
-                gain, shrink = noisy_moment(mean, variance, margin, how.flip, how.pieces)
-            work.g[c], work.h[c] = z[c] * gain, shrink
-        else:
-            r = 1 / math.sqrt(work.u[c])
-            V, rest = v_and_rest((z[c] * work.m[c] - work.e[c]) * r, how.pieces)
-            work.g[c] = z[c] * V * r
-            work.h[c] = abs(z[c]) * (1 - rest) * r * r
+        r[c] = 1 / math.sqrt(work.u[c])
+        t[c] = (z[c] * work.m[c] - work.e[c]) * r[c]
+    _look_up(t, V, rest, how.pieces)
+    for c in range(z.size):
+        work.g[c] = z[c] * V[c] * r[c]
+        work.h[c] = abs(z[c]) * (1 - rest[c]) * r[c] * r[c]
     return 0
 
 

@@ -96,34 +96,54 @@ def learn(
 @compiled
 def _margins(e: FloatArray, z: IntArray, counts: FloatArray, start: int, how: Likelihood, counting: Counting) -> bool:
     """By how much labels have to win: ε, or ε ln(e + negatives/positives) if relevant. Is there an answer at all?"""
-    answered = False
+    negative, positive = counts[0, start : start + z.size], counts[1, start : start + z.size]
+    answers = 0
     for c in range(z.size):
         e[c] = how.margin
-        answered |= z[c] != 0
+        answers += abs(z[c])
         if counting.running:
-            counts[0, start + c] += z[c] < 0
-            counts[1, start + c] += z[c] > 0
+            negative[c] += z[c] < 0
+            positive[c] += z[c] > 0
     if how.skew:
         for c in range(z.size):
             if z[c] > 0:
-                positive = max(counts[1, start + c] + counting.positive, 0.5)
-                e[c] = how.margin * math.log(math.e + (counts[0, start + c] + counting.negative) / positive)
-    return answered
+                for_it = max(positive[c] + counting.positive, 0.5)
+                e[c] = how.margin * math.log(math.e + (negative[c] + counting.negative) / for_it)
+    return answers > 0
 
 
 @compiled
 def _scores(work: Work, items: Items, i: int, weights: FloatArray, start: int, noise: float, local_bias: bool) -> None:
-    """Mean and variance of the scores of item i: m = Σ x μ, u = Σ x² σ² + noise."""
-    m, u = work.m, work.u
+    """Mean and variance of the scores of item i: m = Σ x μ, u = Σ x² σ² + noise.
+
+    Features are taken four at a time: m and u are read and written less often, and memory is asked for more at once.
+    """
+    m, u, rows, x = work.m, work.u, items.rows, items.values
+    stop = start + m.size
+    a, b = weights[0, 0, start:stop], weights[0, 1, start:stop]
+    there = m.dtype.type(local_bias)
     for c in range(m.size):
-        m[c] = weights[0, 0, start + c] if local_bias else 0
-        u[c] = weights[0, 1, start + c] + noise if local_bias else noise
-    for k in range(items.indptr[i], items.indptr[i + 1]):
-        x = items.values[k]
-        mean, variance = weights[items.rows[k], 0], weights[items.rows[k], 1]
+        m[c] = there * a[c]
+        u[c] = there * b[c] + noise
+    k, end = items.indptr[i], items.indptr[i + 1]
+    while k + 3 < end:
+        x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
+        a, b = weights[rows[k], 0, start:stop], weights[rows[k + 1], 0, start:stop]
+        d, e = weights[rows[k + 2], 0, start:stop], weights[rows[k + 3], 0, start:stop]
         for c in range(m.size):
-            m[c] += x * mean[start + c]
-            u[c] += x * x * variance[start + c]
+            m[c] += x0 * a[c] + x1 * b[c] + x2 * d[c] + x3 * e[c]
+        x0, x1, x2, x3 = x0 * x0, x1 * x1, x2 * x2, x3 * x3
+        a, b = weights[rows[k], 1, start:stop], weights[rows[k + 1], 1, start:stop]
+        d, e = weights[rows[k + 2], 1, start:stop], weights[rows[k + 3], 1, start:stop]
+        for c in range(m.size):
+            u[c] += x0 * a[c] + x1 * b[c] + x2 * d[c] + x3 * e[c]
+        k += 4
+    while k < end:
+        a, b = weights[rows[k], 0, start:stop], weights[rows[k], 1, start:stop]
+        for c in range(m.size):
+            m[c] += x[k] * a[c]
+            u[c] += x[k] * x[k] * b[c]
+        k += 1
 
 
 @compiled
@@ -138,12 +158,12 @@ def _absorb(work: Work, items: Items, i: int, weights: FloatArray, start: int, l
 def _move(work: Work, row: FloatArray, x: float, start: int) -> None:
     """One feature's weights: μ += σ² x g, σ² -= (σ² x)² h."""
     g, h = work.g, work.h
-    mean, variance = row[0], row[1]
+    mean, variance = row[0, start : start + g.size], row[1, start : start + g.size]
     least = row.dtype.type(SMALLEST_VARIANCE)  # a float64 here would turn the whole loop into float64
     for c in range(g.size):
-        reach = variance[start + c] * x
-        mean[start + c] += reach * g[c]
-        variance[start + c] = max(variance[start + c] - reach * reach * h[c], least)
+        reach = variance[c] * x
+        mean[c] += reach * g[c]
+        variance[c] = max(variance[c] - reach * reach * h[c], least)
 
 
 @compiled
@@ -198,6 +218,17 @@ def project(items: Items, weights: FloatArray, prior: Prior, mean: FloatArray, v
                     u[c] += x * x * weights[row, 1, c]
         for c in range(m.size):
             u[c] += unknown
+
+
+@compiled
+def scale_rows(indptr: IntArray, values: FloatArray) -> None:
+    """Scale every item to unit length, in place; an empty one stays empty."""
+    for i in range(indptr.size - 1):
+        square = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            square += values[k] * values[k]
+        for k in range(indptr[i], indptr[i + 1]):
+            values[k] /= math.sqrt(square)
 
 
 @compiled
