@@ -21,6 +21,7 @@ from labelwise.numerics.information import (
     gram,
     greedy_information,
 )
+from labelwise.numerics.information import weights as weights_module
 
 CRITERIA = ("mi", "entropy", "mi_fixed_rest")
 
@@ -172,8 +173,9 @@ def test_grams_of_parts_add_up():
     assert_allclose(gram(F.astype(np.float32), weights), whole, rtol=1e-5)
 
 
-def test_long_factors_are_worked_through_in_blocks():
-    F = pool(70_000, 5).astype(np.float32)  # 2.8 MB in double precision
+def test_long_factors_are_worked_through_in_blocks(monkeypatch):
+    monkeypatch.setattr(weights_module, "BLOCK_BYTES", 100_000)  # 2500 rows in double precision
+    F = pool(70_000, 5).astype(np.float32)
     weights = np.random.default_rng(1).random(len(F))
     assert_allclose(gram(F, weights), F.T.astype(float) @ (weights[:, None] * F), rtol=1e-10)
     state = LowRankInformation(LowRank(F, 0.1))

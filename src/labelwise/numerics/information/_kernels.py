@@ -234,7 +234,7 @@ def _lower(row: Any, residual: float, inverse_residual: float, count: int) -> No
 
 @compiled
 def _refresh(factor: Any, i: int, rows: Any, covariances: Any, steps: Any, count: int) -> None:
-    """Bring row i up to date: by the moves it has missed, or from the covariances where that is less work (18)."""
+    """Bring row i up to date by the moves it has missed (5), or from the covariances (4) where that is less work."""
     row = rows[i]
     if count - row.seen <= row_size(factor, i):
         fall, inverse_fall = 0.0, 0.0

@@ -21,7 +21,7 @@ class DenseInformation(InformationState):
 
     `given` variables leave the problem at once: the rest is inverted without them, and C is conditioned on them in one
     block. Memory beyond the covariance, which is kept by reference and must not change: n² for the inverse factor,
-    made in place, and 2nt for t picks. Equations (16) and (17) of docs/mathematics/information.md.
+    made in place, and 2nt for t picks. Equations (1) and (3) of docs/mathematics/information.md.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ class _PartialCholesky:
             self.rows = rows
 
     def eliminate(self, pivot: int, matrix_row: FloatArray) -> None:
-        """(17): l = (C_p − Σ_u L_up L_u) / √residual_p, residual −= l²."""
+        """(3): l = (C_p − Σ_u L_up L_u) / √residual_p, residual −= l²."""
         done, new = self.rows[: self.count], self.rows[self.count]  # (t, n), (n,)
         self.count += 1
         if self.residual[pivot] <= self.floor[pivot]:

@@ -43,7 +43,7 @@ class LowRank:
 
 
 class LowRankInformation(InformationState):
-    """Greedy selection on F Fᵀ + diag(noise) through two matrices of order r, equation (18) of the mathematics page.
+    """Greedy selection on F Fᵀ + diag(noise): two matrices of order r, (4) and (5) of docs/mathematics/information.md.
 
     Memory beyond the factor, which is kept by reference if its rows are contiguous: O(n + r²), whatever the number of
     picks. Scores once computed are upper bounds later, so only rows that might win need refreshing; a refresh costs r

@@ -14,7 +14,7 @@ from labelwise.numerics.information._kernels import EPS, add_outer, add_sparse_g
 from labelwise.numerics.information.state import FloatArray
 
 Factor: TypeAlias = "npt.NDArray[Any] | sp.csr_array"
-BLOCK_BYTES = 2**21  # of rows cast to double precision: they should still be in cache when multiplied
+BLOCK_BYTES = 2**23  # of rows cast to double precision: small enough to stay in cache, large enough to share out
 
 
 class WeightBeliefs:
@@ -46,7 +46,7 @@ class WeightBeliefs:
         self.covariances = np.stack([_posterior_covariance(chosen_gram), _posterior_covariance(rest_gram)])
 
     def move(self, row: FloatArray, noise: float) -> FloatArray:
-        """Move one row from the rest to the chosen: M −= aaᵀ/c, H += bbᵀ/e (18). Returns the steps a/√c and b/√e."""
+        """Move one row from the rest to the chosen: M −= aaᵀ/c, H += bbᵀ/e (5). Returns the steps a/√c and b/√e."""
         self._none_chosen = False
         a, b = steps = self.covariances @ row  # (2, r)
         a /= np.sqrt(max(noise + row @ a, noise))  # the limits hold but for rounding
