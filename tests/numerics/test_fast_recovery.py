@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from labelwise.numerics.fast_recovery import MINIMUM_GAIN, recover_fast
+from labelwise.numerics.fast_recovery import MINIMUM_GAIN, recover_fast, smoothed_score
+from labelwise.numerics.gaussian_recovery import ridge_prior
 from labelwise.numerics.label_codes import CompressedLabels, KnownLabels, gaussian_projection
 from labelwise.numerics.sparse_recovery import recover_vb
 
@@ -112,6 +113,17 @@ def test_score_adds_what_the_residual_says():
     free = ~known.observed
     assert_allclose(result.score[free], (result.mean + 0.01 * residual)[free], atol=1e-10)
     assert_allclose(result.score[~free], known.labels[~free], atol=0)
+
+
+def test_smoothed_score_adds_the_first_variational_iteration():
+    compressed, Phi, known = problem(known_share=0.2)
+    for given in (None, known):
+        recovery = recover_fast(compressed, Phi, known=given)
+        ridge = recover_vb(compressed, Phi, known=given, n_iterations=1).mean
+        score = smoothed_score(recovery, compressed, ridge_prior(Phi), known=given, weight=0.5)
+        free = np.ones_like(known.observed) if given is None else ~known.observed
+        assert_allclose(score[free], (recovery.score + 0.5 * ridge)[free], atol=1e-7)
+        assert_allclose(score[~free], known.labels[~free], atol=0)
 
 
 def test_finds_planted_labels():

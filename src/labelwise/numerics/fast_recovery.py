@@ -14,6 +14,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from labelwise.numerics.gaussian_recovery import ProjectedPrior, recover_covariance
 from labelwise.numerics.label_codes import CompressedLabels, FloatArray, KnownLabels, explained_by_known
 
 MINIMUM_GAIN = 1e-7  # twice the rise of the log marginal likelihood, in nats, below which a step is not worth taking
@@ -85,6 +86,25 @@ def recover_fast(
         numba.get_num_threads(),
     )
     return FastRecovery(*result)
+
+
+def smoothed_score(
+    recovery: FastRecovery,
+    compressed: CompressedLabels,
+    ridge: ProjectedPrior,
+    *,
+    known: KnownLabels | None = None,
+    weight: float = 2.0,
+) -> FloatArray:
+    """(n, q) `recovery.score` plus `weight` times the mean of a ridge regression, which mostly ranks better.
+
+    The likelihood's optimum is sparser than is good for ranking, which is also why stopping (3) early does no harm.
+    What it adds to the mean precision at 1 to 3, in points with standard errors over 3 to 6 splits: bibtex 1.3 ± .4,
+    rcv1sub1 .9 ± .2, enron .7 ± .4, corel5k .1 ± .2, delicious .1 ± .3, medical −.1 ± .1; weights from 1 to 5 differ
+    little. Below 100 labels `recover_vb` ranks better still and costs little. `ridge` is `ridge_prior(projection)`.
+    """
+    smooth = recovery.score + weight * recover_covariance(compressed, ridge, known=known).mean
+    return smooth if known is None else np.where(known.observed, recovery.score, smooth)
 
 
 class _Problem(NamedTuple):

@@ -99,6 +99,12 @@ def project_prior(prior: LabelPrior, projection: FloatArray) -> ProjectedPrior:
     return ProjectedPrior(prior, basis, np.maximum(eigenvalues, 0.0), basis.T @ through)
 
 
+def ridge_prior(projection: FloatArray) -> ProjectedPrior:
+    """Independent labels of mean 0 and variance 1: decoding by one ridge regression, the first iteration of (3)."""
+    q = projection.shape[1]
+    return project_prior(LabelPrior(np.zeros(q), np.eye(q)), projection)
+
+
 def recover_covariance(
     compressed: CompressedLabels, projected: ProjectedPrior, *, known: KnownLabels | None = None
 ) -> GaussianRecovery:
