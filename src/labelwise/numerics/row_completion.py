@@ -8,6 +8,7 @@ docs/mathematics/recovery.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -70,27 +71,21 @@ def complete_rows(
     """
     if item_precision.shape != (known.labels.shape[0],) * 2:
         raise ValueError(f"item_precision must be square over {known.labels.shape[0]} rows, got {item_precision.shape}")
-    q = projection.shape[1]
-    sparse = isinstance(prior, SparsePrior)
-    start = np.zeros(q) if isinstance(prior, SparsePrior) else prior.mean
-    labels = np.where(known.observed, known.values(), start)
-    codes = encode(labels, projection, label_mean)
-    offset = np.zeros(projection.shape[0]) if label_mean is None else projection @ label_mean
-    alpha = np.where(known.observed, np.inf, 1.0) if sparse else np.empty((0, 0))
+    Phi = np.ascontiguousarray(projection, dtype=np.float64)
     P = np.ascontiguousarray(item_precision, dtype=np.float64)
-    phi = np.ascontiguousarray(projection, dtype=np.float64)
-    rows = _Rows(labels, np.zeros_like(labels), alpha, known.observed, codes, P @ codes, P)
-    code = _Code(phi, phi.T @ phi, offset)
-    incomplete = np.flatnonzero(~known.observed.all(1))
-    sweeps, change = 0, 0.0 if incomplete.size == 0 else np.inf
-    inverse = np.empty((0, 0)) if isinstance(prior, SparsePrior) else np.linalg.inv(prior.covariance)
+    observed = np.ascontiguousarray(known.observed)
+    labels = np.where(observed, known.values(), 0.0 if isinstance(prior, SparsePrior) else prior.mean)
+    codes = encode(labels, Phi, label_mean)
+    offset = np.zeros(Phi.shape[0]) if label_mean is None else Phi @ label_mean
+    alpha = np.where(observed, np.inf, 1.0)
+    rows = _Rows(labels, np.zeros_like(labels), alpha, observed, codes, P @ codes, P)
+    sweep = _sweeper(prior, rows, _Code(Phi, Phi.T @ Phi, offset))
+    sweeps, change = 0, 0.0 if observed.all() else np.inf
     while sweeps < n_sweeps and change >= tolerance:
-        if isinstance(prior, SparsePrior):
-            change = _sweep_sparse(incomplete, rows, code, (prior.shape, prior.rate), sweeps > 0)
-        else:
-            change = _sweep_gaussian(incomplete, rows, code, inverse, prior.mean)
+        change = sweep(sweeps > 0)
         sweeps += 1
-    return CompletedRows(labels, rows.variance, alpha if sparse else None, codes, sweeps, float(change))
+    precision = alpha if isinstance(prior, SparsePrior) else None
+    return CompletedRows(labels, rows.variance, precision, codes, sweeps, float(change))
 
 
 class _Rows(NamedTuple):
@@ -107,6 +102,19 @@ class _Code(NamedTuple):
     projection: FloatArray  # (k, q)
     gram: FloatArray  # (q, q)
     offset: FloatArray  # (k,), Φ ȳ
+
+
+def _sweeper(prior: SparsePrior | LabelPrior, rows: _Rows, code: _Code) -> Callable[[bool], float]:
+    """One visit to every incomplete row; its argument says whether α follows the last beliefs, which the first has not.
+
+    It returns the largest move of a mean.
+    """
+    incomplete = np.flatnonzero(~rows.observed.all(1))
+    if isinstance(prior, SparsePrior):
+        shape_and_rate = float(prior.shape), float(prior.rate)
+        return lambda update_alpha: _sweep_sparse(incomplete, rows, code, shape_and_rate, update_alpha)
+    inverse, mean = np.linalg.inv(prior.covariance), prior.mean
+    return lambda _: _sweep_gaussian(incomplete, rows, code, inverse, mean)
 
 
 @numba.njit(cache=True, error_model="numpy")
