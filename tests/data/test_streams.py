@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -332,3 +333,21 @@ def test_how_much_is_done(tmp_path, file, opener):
     assert [stream.fraction(batch.end) for batch in stream] == [None, None]  # the packed size says nothing
     stated = open_stream(file("z.txt.gz", gzip.compress(b"2 2 2\n0 1:1\n1 1:1\n")), batch=1)
     assert [stated.fraction(batch.end) for batch in stated] == [0.5, 1.0]
+
+
+# -- memory ------------------------------------------------------------------------------------------------------------
+
+
+def test_memory_does_not_grow_with_the_file(file):
+    line = "3,5 " + " ".join(f"{column}:0.5" for column in range(0, 400, 4))
+    path = file("large.txt", f"{line}\n" * 20_000)
+    next(iter(open_stream(path)))  # loads what it needs
+    sizes = {}
+    for limit in (4_000, 20_000):
+        tracemalloc.start()
+        rows = sum(batch.n_rows for batch in open_stream(path, batch=500, limit=limit))
+        sizes[limit] = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert rows == limit
+    assert path.stat().st_size > 14 * BLOCK
+    assert sizes[20_000] < 1.1 * sizes[4_000] < 0.5 * path.stat().st_size, sizes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
+from typing import Any
 
 import numpy.typing as npt
 
@@ -62,16 +63,19 @@ def _draw(ax: Axes, panel: Panel) -> None:
     for (name, (rows, values)), colour in zip(panel.lines.items(), PALETTE, strict=False):
         marker = "o" if len(rows) == 1 else None  # type: ignore[arg-type]
         ax.plot(rows, values, color=colour, lw=1.8, label=name, marker=marker)
+    ax.margins(y=0.12 if panel.marks else None)  # words stand above the lines
     for row, words in panel.marks.items():
         ax.axvline(row, color=GREY, lw=1, ls=":", zorder=0)
         ax.annotate(
             words, (row, 1), (3, -2), ("data", "axes fraction"), "offset points", va="top", color=GREY, fontsize=8
         )
-    ax.set_title(panel.title, fontweight="bold")
+    named = len(panel.lines) > 1
+    ax.set_title(panel.title, fontweight="bold", pad=20 if named else None)
     ax.grid(axis="y", color=FAINT, linewidth=0.6)
     ax.set_axisbelow(True)
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda row, _: f"{row:,.0f}"))
     ax.yaxis.set_major_locator(MaxNLocator(5))
-    if len(panel.lines) > 1:
-        ax.legend(frameon=False, fontsize=9, labelcolor="linecolor", loc="lower left")
+    if named:  # between title and panel, where no line can run through it
+        place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2, "borderpad": 0}
+        ax.legend(frameon=False, fontsize=9, labelcolor="linecolor", ncols=len(panel.lines), handlelength=1.2, **place)
