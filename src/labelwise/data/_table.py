@@ -35,6 +35,12 @@ class TableLayout:
     vectorizer : scikit-learn transformer for `text`, TF-IDF by default
         One that is not fitted is fitted here, one that is fitted is only applied.
     dtype : float64 or float32, of X
+
+    Examples
+    --------
+    >>> layout = TableLayout(text="body", labels="topics", id="url")
+    >>> layout.label_columns
+    ('topics',)
     """
 
     labels: str | Sequence[str] | None = "labels"

@@ -46,6 +46,7 @@ def run_demo(
         Called with the name of the set, the runs finished and all its runs.
     """
     folder = Path(folder)
+    jobs = 1 if quick and jobs is None else jobs  # starting workers would take longer than the runs
     tell = on_run or (lambda name, done, total: None)
 
     def study(data: LabelData, plan: Plan) -> Study:
