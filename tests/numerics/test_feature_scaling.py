@@ -9,14 +9,20 @@ from labelwise.numerics.feature_scaling import learn_scaling
 X = np.array([[1.0, 5.0, 0.0], [2.0, 5.0, 3.0], [4.0, 5.0, -3.0], [3.0, 5.0, 0.0]])
 
 
-def test_dense_columns_are_standardised_then_rows_have_unit_length():
+def test_few_dense_columns_are_standardised_and_rows_keep_their_lengths():
     scaling = learn_scaling(X, "auto")
     z = (X[:, [0, 2]] - X[:, [0, 2]].mean(0)) / X[:, [0, 2]].std(0)
-    expected = z / np.linalg.norm(z, axis=1, keepdims=True)
-    np.testing.assert_allclose(scaling(X)[:, [0, 2]], expected)
+    np.testing.assert_allclose(scaling(X)[:, [0, 2]], z / np.sqrt(3))
     np.testing.assert_array_equal(scaling(X)[:, 1], 0)
-    new = np.array([[2.5, 9.0, 3.0]])  # a column that was constant says nothing, whatever it holds now
-    np.testing.assert_allclose(scaling(new), [[0.0, 0.0, 1.0]], atol=1e-15)
+    new = np.array([[X[:, 0].mean(), 9.0, X[:, 2].mean()]])  # a column that was constant says nothing
+    np.testing.assert_allclose(scaling(new), [[0.0, 0.0, 0.0]], atol=1e-15)
+
+
+def test_many_dense_columns_are_standardised_then_rows_have_unit_length():
+    wide = np.random.default_rng(0).normal(3.0, 2.0, size=(8, 12))
+    z = (wide - wide.mean(0)) / wide.std(0)
+    expected = z / np.linalg.norm(z, axis=1, keepdims=True)
+    np.testing.assert_allclose(learn_scaling(wide, "auto")(wide), expected)
 
 
 def test_sparse_rows_have_unit_length_and_zero_rows_stay_zero():

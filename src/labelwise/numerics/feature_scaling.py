@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from labelwise.numerics.kernels import squared_norms
 
 FloatArray = npt.NDArray[np.floating[Any]]
+FEW = 10  # dense features up to which the length of a row counts
 CONSTANT = 1e-9  # a column whose sd is below this share of its largest value is rounding, not information
 
 
@@ -42,7 +43,11 @@ class FeatureScaling:
 
 def learn_scaling(X: Any, scale: str) -> FeatureScaling:
     """The scaling of `scale`: "none" leaves features alone; "auto" standardises the columns of dense features and
-    makes every row of unit length. Constant columns are dropped: whatever they hold later was never learnt from."""
+    makes rows of unit length. Constant columns are dropped: whatever they hold later was never learnt from.
+
+    Dense rows with few features keep their lengths, which carry information there (a plane would become a circle),
+    and are divided by √d, so that they are of unit length on average.
+    """
     if scale == "none":
         return FeatureScaling()
     if sp.issparse(X):
@@ -51,6 +56,8 @@ def learn_scaling(X: Any, scale: str) -> FeatureScaling:
     spread = X.std(axis=0)
     varies = spread > CONSTANT * np.abs(X).max(axis=0)
     weight = np.divide(1.0, spread, out=np.zeros_like(spread), where=varies)
+    if X.shape[1] <= FEW:
+        return FeatureScaling(X.mean(axis=0), weight / np.sqrt(X.shape[1]))
     return FeatureScaling(X.mean(axis=0), weight, unit_rows=True)
 
 
