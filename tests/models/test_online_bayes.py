@@ -285,13 +285,25 @@ def test_flipped_answers_do_less_harm_when_expected():
 # -- threads ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("settings", [{"coupling": "independent"}, {"block_size": 16}, {"block_size": 32}])
+@pytest.mark.parametrize("settings", [{"coupling": "independent"}, {"block_size": 16}, {"block_size": 64}])
 def test_threads_do_not_change_the_result(settings):
-    X, Y = stream(q=70)
+    X, Y = stream(q=150)
     one = OnlineBayes(random_state=0, **settings).fit(X, Y)
-    two = OnlineBayes(random_state=0, n_jobs=3, **settings).fit(X, Y)
-    for name, array in one.state_.arrays().items():
-        np.testing.assert_array_equal(two.state_.arrays()[name], array, err_msg=name)
+    three = OnlineBayes(random_state=0, n_jobs=3, **settings).fit(X, Y)
+    assert len(three.state_.blocks) > 2
+    np.testing.assert_array_equal(three.state_.weights_of(np.arange(30)), one.state_.weights_of(np.arange(30)))
+    np.testing.assert_array_equal(three.state_.bias, one.state_.bias)
+    np.testing.assert_array_equal(three.predict_proba(X), one.predict_proba(X))
+
+
+def test_blocks_of_independent_labels_are_a_matter_of_speed():
+    X, Y = stream(q=40)
+    plain, blocks = OnlineBayes("independent"), OnlineBayes("independent", block_size=16)
+    for model in (plain, blocks):
+        model.partial_fit(X[:100], Y[:100, :20]).partial_fit(X[100:], Y[100:])
+    assert [block.n_labels for block in blocks.state_.blocks] == [16, 16, 8]
+    np.testing.assert_array_equal(blocks.predict_proba(X), plain.predict_proba(X))
+    np.testing.assert_array_equal(blocks.state_.counts, plain.state_.counts)
 
 
 def test_blocks_are_models_of_their_own():

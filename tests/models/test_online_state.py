@@ -15,7 +15,7 @@ PRIOR = Prior(weight_precision=4.0, local_precision=2.0, hub_precision=0.01, hal
 
 
 def grown(n_features=50, n_labels=20, block_size=None):
-    state = OnlineState(PRIOR, block_size, "float32")
+    state = OnlineState(PRIOR, block_size, with_hubs=True, dtype="float32")
     state.grow(n_features, n_labels)
     return state
 
@@ -26,15 +26,17 @@ def test_everything_starts_at_the_prior():
     assert mean.shape == (2, 20) and not mean.any() and np.all(variance == 0.25)
     np.testing.assert_array_equal(state.local_bias()[1], 0.5)
     np.testing.assert_array_equal(state.bias, [[0.0, 100.0]])
-    assert state.columns == 32 and state.weights.ctypes.data % 64 == 0
+    (block,) = state.blocks
+    assert block.columns == 32 and block.weights.ctypes.data % 64 == 0
 
 
 def test_growing_keeps_what_was_learnt():
     state = grown()
     state.admit(sp.csr_array(([1.0, 1.0], ([0, 0], [5, 9])), shape=(1, 50)))
-    state.weights[1:3, 0, :20] = np.arange(40).reshape(2, 20)
-    state.weights[0, :, :20] = 7
-    state.counts[:, 3] = 4
+    (block,) = state.blocks
+    block.weights[1:3, 0, :20] = np.arange(40).reshape(2, 20)
+    block.weights[0, :, :20] = 7
+    block.counts[:, 3] = 4
     state.grow(80, 45)
     mean, variance = state.weights_of(np.array([9, 5, 79]))
     np.testing.assert_array_equal(mean[:, :20], [np.arange(20, 40), np.arange(20), np.zeros(20)])
@@ -43,17 +45,20 @@ def test_growing_keeps_what_was_learnt():
     assert state.counts[0, 3] == 4 and state.counts.sum() == 8
 
 
-def test_new_rows_beyond_the_reserve(monkeypatch):
+@pytest.mark.parametrize("block_size", [None, 16])
+def test_new_rows_beyond_the_reserve(block_size, monkeypatch):
     monkeypatch.setattr(_online_state, "RESERVE", 1000)
-    state = grown(n_features=5000)
+    state = grown(n_features=5000, block_size=block_size)
     rng = np.random.default_rng(0)
     for _ in range(20):
         X = sp.random_array((5, 5000), density=0.02, random_state=rng, format="csr")
         features = np.unique(X.indices)
         state.admit(X)
-        state.weights[state.row_of[features], 0, :20] = features[:, None]
+        for block in state.blocks:
+            block.weights[state.row_of[features], 0, : block.n_labels] = features[:, None]
     seen = np.flatnonzero(state.row_of >= 0)
-    assert state.n_rows == len(seen) + 1 < state.weights.shape[0] < 1.6 * state.n_rows
+    for block in state.blocks:
+        assert state.n_rows == len(seen) + 1 < block.weights.shape[0] < 1.6 * state.n_rows
     np.testing.assert_array_equal(state.weights_of(seen)[0], np.tile(seen[:, None], (1, 20)))
     assert len(set(state.row_of[seen])) == len(seen)
 
@@ -71,9 +76,9 @@ def test_new_labels_get_the_current_bias():
 def test_copies_leave_the_reserve_behind_and_can_grow(again):
     state = grown(n_features=10_000)
     state.admit(sp.csr_array(([1.0], ([0], [5])), shape=(1, 10_000)))
-    state.weights[1, 0] = 2
-    assert state.weights.shape[0] == 10_001  # reserved
+    state.blocks[0].weights[1, 0] = 2
+    assert state.blocks[0].weights.shape[0] == 10_001  # reserved
     other = again(state)
-    assert other.weights.shape[0] == 2
+    assert other.blocks[0].weights.shape[0] == 2
     other.admit(sp.csr_array(([1.0], ([0], [8])), shape=(1, 10_000)))
     np.testing.assert_array_equal(other.weights_of(np.array([5, 8]))[0][:, 0], [2, 0])

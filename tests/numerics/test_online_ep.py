@@ -80,10 +80,10 @@ def fresh(dtype=np.float64, columns=16):
     weights = np.zeros((D + 1, 2, columns), dtype=dtype)
     weights[:, 1] = 1
     weights[0, 1] = 1 / PRIOR.local_precision
-    return Beliefs(weights, np.array([[0.0, 1e4]]), np.zeros((2, columns)))
+    return Beliefs(weights, np.array([0.0, 1e4]), np.zeros((2, columns)))
 
 
-def run(X, signs, graph, beliefs, *, prior=PRIOR, likelihood=LIKELIHOOD, ranges=((0, 16),)):
+def run(X, signs, graph, beliefs, *, prior=PRIOR, likelihood=LIKELIHOOD):
     csr = sp.csr_array(X)
     indptr, rows = csr.indptr.astype(np.int64), (csr.indices + 1).astype(np.int32)
     last = np.zeros(D + 1, dtype=np.int64)
@@ -91,8 +91,7 @@ def run(X, signs, graph, beliefs, *, prior=PRIOR, likelihood=LIKELIHOOD, ranges=
     items = Items(indptr, rows, csr.data.astype(beliefs.weights.dtype), elapsed)
     padded = np.zeros((len(X), beliefs.weights.shape[2]), dtype=np.int8)
     padded[:, :Q] = signs
-    for start, stop in ranges:
-        learn(items, padded, beliefs, likelihood, prior, Counting(True, 0.0, 0.0), (graph, start, stop, 0))
+    learn(items, padded, beliefs, likelihood, prior, Counting(True, 0.0, 0.0), graph)
     return last
 
 
@@ -106,7 +105,7 @@ def test_kernel_equals_the_plain_loop(graph, dtype, tolerance):
     np.testing.assert_allclose(beliefs.weights[:, 0, :Q], mean, atol=tolerance)
     np.testing.assert_allclose(beliefs.weights[:, 1, :Q], variance, atol=tolerance)
     if graph == STAR:
-        np.testing.assert_allclose(beliefs.bias[0], [hub.mean, hub.variance], rtol=100 * tolerance)
+        np.testing.assert_allclose(beliefs.hub, [hub.mean, hub.variance], rtol=100 * tolerance)
     np.testing.assert_array_equal(beliefs.weights[1:, 1, Q:], 1)  # padding stays at the prior
     np.testing.assert_array_equal(beliefs.counts[:, :Q], [(signs < 0).sum(0), (signs > 0).sum(0)])
 
@@ -127,7 +126,6 @@ def test_flipped_answers_equal_the_plain_loop():
     X, signs = stream(2)
     beliefs = fresh()
     likelihood = LIKELIHOOD._replace(margin=0.0, flip=0.05)
-    beliefs.bias[:] = 0.0, 1e4
     run(X, signs, INDEPENDENT, beliefs, likelihood=likelihood)
     mean, variance, _ = plain_learn(X, signs, INDEPENDENT, flip=0.05, margin=0.0)
     np.testing.assert_allclose(beliefs.weights[:, 0, :Q], mean, atol=1e-7)
@@ -147,34 +145,16 @@ def test_lazy_forgetting_equals_eager(graph):
     np.testing.assert_allclose(now[1], variance[1:], atol=1e-7)
     np.testing.assert_allclose(beliefs.weights[0, :, :Q], [mean[0], variance[0]], atol=1e-7)
     if graph == STAR:
-        np.testing.assert_allclose(beliefs.bias[0], [hub.mean, hub.variance], rtol=1e-6)
-
-
-def test_ranges_of_columns_share_nothing():
-    X, signs = stream()
-    columns = 48
-    wide = np.hstack([signs, signs[:, ::-1], signs])
-    whole, parts = fresh(np.float32, columns), fresh(np.float32, columns)
-    csr = sp.csr_array(X)
-    items = Items(
-        csr.indptr.astype(np.int64), (csr.indices + 1).astype(np.int32), csr.data.astype(np.float32), np.empty(0, "f4")
-    )
-    padded = np.zeros((N, columns), dtype=np.int8)
-    padded[:, : wide.shape[1]] = wide
-    for beliefs, edges in ((whole, [(0, 48)]), (parts, [(32, 48), (0, 16), (16, 32)])):
-        for start, stop in edges:
-            learn(items, padded, beliefs, LIKELIHOOD, PRIOR, Counting(True, 0.0, 0.0), (INDEPENDENT, start, stop, 0))
-    np.testing.assert_array_equal(whole.weights, parts.weights)
-    np.testing.assert_array_equal(whole.counts, parts.counts)
+        np.testing.assert_allclose(beliefs.hub, [hub.mean, hub.variance], rtol=1e-6)
 
 
 def test_variances_never_grow():
     X, signs = stream(4)
     before = fresh()
     for row in range(N):
-        beliefs = Beliefs(before.weights.copy(), before.bias.copy(), before.counts.copy())
+        beliefs = Beliefs(before.weights.copy(), before.hub.copy(), before.counts.copy())
         run(X[row : row + 1], signs[row : row + 1], STAR, beliefs)
-        assert np.all(beliefs.weights[:, 1] <= before.weights[:, 1]) and beliefs.bias[0, 1] <= before.bias[0, 1]
+        assert np.all(beliefs.weights[:, 1] <= before.weights[:, 1]) and beliefs.hub[1] <= before.hub[1]
         assert np.all(beliefs.weights[:, 1] > 0)
         before = beliefs
 
@@ -187,7 +167,8 @@ def test_project_with_unknown_and_faded_features():
     )
     prior = PRIOR._replace(half_life=10.0, weight_precision=0.25)
     mean, variance = np.empty((1, 5)), np.empty((1, 5))
-    project(items, weights, prior, mean, variance)
+    project(items, weights[:, :, :3].copy(), prior, mean, variance, 0, 3)
+    project(items, weights[:, :, 3:].copy(), prior, mean, variance, 3, 5)
     faded = fade((weights[3, 0], weights[3, 1]), 2.0**-0.7, 0.25)
     np.testing.assert_allclose(mean[0], weights[0, 0] + 0.5 * weights[1, 0] - faded[0])
     np.testing.assert_allclose(variance[0], weights[0, 1] + 0.25 * weights[1, 1] + faded[1] + 4 * 4)

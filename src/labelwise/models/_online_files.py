@@ -22,6 +22,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "format": FORMAT,
         "version": VERSION,
         "settings": _plain(model.get_params(deep=False)),
+        "block_size": state.block_size,
         "n_features_in": int(model.n_features_in_),
         "feature_names": [str(name) for name in getattr(model, "feature_names_in_", ())],
         **{name: int(getattr(state, name)) for name in ("n_features", "n_labels", "seen", "sweeps")},
@@ -45,7 +46,7 @@ def load(cls: type[Model], path: str | os.PathLike[str]) -> Model:
     if settings["label_prior"] is not None:
         settings["label_prior"] = tuple(settings["label_prior"])
     model: Any = cls(**settings)
-    model._start()
+    model._start(header["block_size"])
     model.n_features_in_, model.n_labels_ = header["n_features_in"], header["n_labels"]
     if header["feature_names"]:
         model.feature_names_in_ = np.array(header["feature_names"], dtype=object)

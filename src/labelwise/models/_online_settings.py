@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from labelwise.models._online_state import LINE
 from labelwise.numerics.online_ep import INDEPENDENT, MULTI_CLASS, PAIRWISE, STAR
@@ -22,6 +23,7 @@ SHAPING = (
     "dtype",
 )
 MOST_PAIRWISE_LABELS = 200
+LEAST_SHARE = 64  # labels worth a thread
 SMALLEST = {  # None: above zero
     "score_noise": 0,
     "weight_variance": None,
@@ -40,6 +42,14 @@ def bias_variance(model: Any) -> float:
     if model.bias_variance is not None:
         return float(model.bias_variance)
     return 1e4 if model.coupling == "global" and model.flip_probability == 0 else 1.0
+
+
+def block_size(model: Any, n_labels: int) -> int | None:
+    """Labels to a block, None for all: as set, or where labels are independent a block for each thread."""
+    if model.coupling == "independent" and model.block_size is None:
+        share = -(-n_labels // effective_n_jobs(model.n_jobs))
+        return max(-(-share // LINE) * LINE, LEAST_SHARE) if share < n_labels else None
+    return None if model.coupling in ("multiclass", "pairwise") else model.block_size
 
 
 def check_settings(model: Any) -> None:

@@ -10,8 +10,44 @@ import numpy.typing as npt
 from labelwise.numerics.online_ep import Beliefs, Items, Prior, admit, project, stamp
 from labelwise.posterior import FloatArray
 
-LINE = 16  # columns are padded to this many: 64 bytes of float32, so that no two threads share a cache line
+LINE = 16  # columns are padded to this many: 64 bytes of float32, a cache line
 RESERVE = 2**32  # bytes of address space asked for at first where the features would need more
+
+
+class LabelBlock:
+    """Weights of some labels: a row per feature, means before variances, padded to whole cache lines."""
+
+    def __init__(self, first: int, dtype: npt.DTypeLike) -> None:
+        self.first = first  # label
+        self.n_labels = 0
+        self.weights: FloatArray = _aligned((1, 2, 0), np.dtype(dtype))  # (room, 2, columns)
+        self.counts: FloatArray = np.zeros((2, 0))  # (2, columns) negative, positive
+
+    @property
+    def columns(self) -> int:
+        return int(self.weights.shape[2])
+
+    @property
+    def labels(self) -> slice:
+        return slice(self.first, self.first + self.n_labels)
+
+    def reshape(self, n_rows: int, room: int, n_labels: int, prior: Prior) -> None:
+        """Memory for `room` rows and at least `n_labels` columns; the first `n_rows` rows and all labels are kept."""
+        old, counts = self.weights[:n_rows], self.counts
+        columns = max(-(-n_labels // LINE) * LINE, self.columns)
+        self.n_labels = n_labels
+        self.weights = _aligned((room, 2, columns), old.dtype)
+        if columns > old.shape[2]:
+            self.set_prior(0, n_rows, prior)
+        self.weights[:n_rows, :, : old.shape[2]] = old
+        self.counts = np.zeros((2, columns))
+        self.counts[:, : counts.shape[1]] = counts
+
+    def set_prior(self, start: int, stop: int, prior: Prior) -> None:
+        self.weights[start:stop, 0] = 0
+        self.weights[start:stop, 1] = 1 / prior.weight_precision
+        if start == 0:
+            self.weights[0, 1] = 1 / prior.local_precision
 
 
 class OnlineState:
@@ -25,13 +61,17 @@ class OnlineState:
     prior : Prior
         Where weights start and, with forgetting, return to.
     block_size : int or None
-        Labels that share one hub, a multiple of 16; None is one hub for all, 0 none at all.
+        Labels that have an array of their own, a multiple of 16; None is one array for all.
+    with_hubs : bool
+        Whether each block has a bias.
     dtype : numpy dtype of the weights
     """
 
-    def __init__(self, prior: Prior, block_size: int | None, dtype: npt.DTypeLike) -> None:
+    def __init__(self, prior: Prior, block_size: int | None, with_hubs: bool, dtype: npt.DTypeLike) -> None:
         self.prior = prior
         self.block_size = block_size
+        self.with_hubs = with_hubs
+        self.dtype = np.dtype(dtype)
         self.seen = 0  # examples
         self.sweeps = 0  # of expectation propagation, over all examples and blocks
         self.n_features = 0
@@ -39,16 +79,26 @@ class OnlineState:
         self.n_rows = 1  # row 0 is the constant feature
         self.row_of: npt.NDArray[np.int32] = np.empty(0, dtype=np.int32)  # (d,), -1 for a feature never seen
         self.last: npt.NDArray[np.int64] = np.zeros(1, dtype=np.int64)  # (rows,), the example that last touched it
-        self.bias: FloatArray = np.empty((0, 2))  # (blocks, 2)
-        self.counts: FloatArray = np.zeros((2, 0))  # (2, columns) negative, positive
-        self.weights: FloatArray = _aligned((1, 2, 0), np.dtype(dtype))  # (room, 2, columns)
+        self.bias: FloatArray = np.empty((0, 2))  # (hubs, 2) mean and variance
+        self.blocks: list[LabelBlock] = []
 
     @property
-    def columns(self) -> int:
-        return int(self.weights.shape[2])
+    def counts(self) -> FloatArray:
+        """(2, q) negative and positive answers to each label."""
+        return np.hstack([np.zeros((2, 0)), *(block.counts[:, : block.n_labels] for block in self.blocks)])
 
-    def beliefs(self) -> Beliefs:
-        return Beliefs(self.weights, self.bias, self.counts)
+    def set_counts(self, negative: FloatArray, positive: FloatArray) -> None:
+        for block in self.blocks:
+            block.counts[:, : block.n_labels] = negative[block.labels], positive[block.labels]
+
+    def beliefs(self) -> list[Beliefs]:
+        """Block by block, what learning changes."""
+        hubs = self.bias if self.with_hubs else np.zeros((len(self.blocks), 2))
+        return [Beliefs(block.weights, hub, block.counts) for block, hub in zip(self.blocks, hubs, strict=True)]
+
+    @property
+    def weight_bytes(self) -> int:
+        return sum(block.weights[: self.n_rows].nbytes for block in self.blocks)
 
     # -- growing ------------------------------------------------------------------------------------------------------
 
@@ -60,36 +110,25 @@ class OnlineState:
             self.n_features = n_features
         if n_labels > self.n_labels:
             self.n_labels = n_labels
-            columns = -(-n_labels // LINE) * LINE
-            if columns > self.columns:
-                self._widen(columns)
-            self._add_hubs()
+            size = self.block_size or n_labels
+            for number in range(-(-n_labels // size)):
+                self._grow_block(number, size)
 
-    def _widen(self, columns: int) -> None:
-        old = self.weights[: self.n_rows]
-        self.weights = _aligned((self._room(self.n_rows, columns), 2, columns), old.dtype)
-        self._set_prior(0, self.n_rows)
-        self.weights[: self.n_rows, :, : old.shape[2]] = old
-        counts = np.zeros((2, columns))
-        counts[:, : old.shape[2]] = self.counts
-        self.counts = counts
+    def _grow_block(self, number: int, size: int) -> None:
+        if number == len(self.blocks):
+            self.blocks.append(LabelBlock(number * size, self.dtype))
+            if self.with_hubs:
+                fresh = self.bias[-1] if len(self.bias) else np.array([0.0, 1 / self.prior.hub_precision])
+                self.bias = np.vstack([self.bias, fresh])
+        block = self.blocks[number]
+        n_labels = min(size, self.n_labels - block.first)
+        if n_labels > block.columns:
+            block.reshape(self.n_rows, self._room(self.n_rows, n_labels), n_labels, self.prior)
+        block.n_labels = n_labels
 
-    def _add_hubs(self) -> None:
-        if self.block_size == 0:
-            return
-        wanted = 1 if self.block_size is None else -(-self.n_labels // self.block_size)
-        fresh = self.bias[-1] if len(self.bias) else np.array([0.0, 1 / self.prior.hub_precision])
-        self.bias = np.vstack([self.bias, np.tile(fresh, (wanted - len(self.bias), 1))])
-
-    def _set_prior(self, start: int, stop: int) -> None:
-        self.weights[start:stop, 0] = 0
-        self.weights[start:stop, 1] = 1 / self.prior.weight_precision
-        if start == 0:
-            self.weights[0, 1] = 1 / self.prior.local_precision
-
-    def _room(self, needed: int, columns: int) -> int:
+    def _room(self, needed: int, n_labels: int) -> int:
         """Rows to reserve: all features there are if that is affordable, else half as many again as are needed."""
-        affordable = RESERVE // (2 * columns * self.weights.dtype.itemsize)
+        affordable = RESERVE // (2 * n_labels * self.dtype.itemsize)
         return max(needed, min(self.n_features + 1, max(affordable, needed + needed // 2)))
 
     # -- items in the names of rows -----------------------------------------------------------------------------------
@@ -97,11 +136,10 @@ class OnlineState:
     def admit(self, X: Any) -> Items:
         """Training items (CSR, canonical): features seen for the first time get a row. Counts as seeing them."""
         n_rows = admit(X.indices, self.row_of, self.n_rows)
-        if n_rows > self.weights.shape[0]:
-            old = self.weights[: self.n_rows]
-            self.weights = _aligned((self._room(n_rows, self.columns), 2, self.columns), old.dtype)
-            self.weights[: self.n_rows] = old
-        self._set_prior(self.n_rows, n_rows)
+        for block in self.blocks:
+            if n_rows > block.weights.shape[0]:
+                block.reshape(self.n_rows, self._room(n_rows, block.columns), block.n_labels, self.prior)
+            block.set_prior(self.n_rows, n_rows, self.prior)
         self.last = np.concatenate([self.last, np.full(n_rows - self.n_rows, -1, dtype=np.int64)])
         self.n_rows = n_rows
         items = self.look_up(X)
@@ -113,7 +151,7 @@ class OnlineState:
     def look_up(self, X: Any) -> Items:
         """Items to predict: nothing changes, features never seen have row -1."""
         rows = self._rows(X.indices)
-        values = X.data.astype(self.weights.dtype, copy=False)
+        values = X.data.astype(self.dtype, copy=False)
         return Items(X.indptr.astype(np.int64), rows, values, self._pending(rows))
 
     def _rows(self, features: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int32]:
@@ -132,10 +170,12 @@ class OnlineState:
 
     def project(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """(n, q) mean and variance of the scores over the bias, without noise."""
-        mean = np.empty((X.shape[0], self.n_labels), dtype=self.weights.dtype)
+        mean = np.empty((X.shape[0], self.n_labels), dtype=self.dtype)
         variance = np.empty_like(mean)
-        project(self.look_up(X), self.weights, self.prior, mean, variance)
-        if len(self.bias):
+        items = self.look_up(X)
+        for block in self.blocks:
+            project(items, block.weights, self.prior, mean, variance, block.labels.start, block.labels.stop)
+        if self.with_hubs:
             hub = self.hub_of()
             mean -= self.bias[hub, 0]
             variance += self.bias[hub, 1]
@@ -149,10 +189,11 @@ class OnlineState:
         """(m, q) mean and variance of the weights of some features as they are now."""
         rows = self._rows(features)
         known = rows >= 0
-        mean = np.zeros((len(rows), self.n_labels), dtype=self.weights.dtype)
+        mean = np.zeros((len(rows), self.n_labels), dtype=self.dtype)
         variance = np.full_like(mean, 1 / self.prior.weight_precision)
-        mean[known] = self.weights[rows[known], 0, : self.n_labels]
-        variance[known] = self.weights[rows[known], 1, : self.n_labels]
+        for block in self.blocks:
+            learnt = block.weights[rows[known], :, : block.n_labels]
+            mean[known, block.labels], variance[known, block.labels] = learnt[:, 0], learnt[:, 1]
         if self.prior.half_life > 0:
             keep = 2.0 ** (-self._pending(rows) / self.prior.half_life)[:, None]
             faded = 1 / (self.prior.weight_precision + keep * (1 / variance - self.prior.weight_precision))
@@ -161,30 +202,41 @@ class OnlineState:
 
     def local_bias(self) -> tuple[FloatArray, FloatArray]:
         """(q,) mean and variance of the constant feature's weights; zeros where there is none."""
-        row = self.weights[0, :, : self.n_labels] * float(self.prior.local_bias)
-        return row[0], row[1]
+        mean, variance = np.hstack([block.weights[0, :, : block.n_labels] for block in self.blocks])
+        return (mean, variance) if self.prior.local_bias else (np.zeros_like(mean), np.zeros_like(mean))
 
     # -- files --------------------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything learnt, as arrays without the reserve."""
+        """Everything learnt, as arrays without the reserve; the weights of further blocks are weights_1, ..."""
         features = np.flatnonzero(self.row_of >= 0)
         feature_of = np.empty(self.n_rows - 1, dtype=np.int64)
         feature_of[self.row_of[features] - 1] = features
-        weights = self.weights[: self.n_rows]
-        return {"weights": weights, "features": feature_of, "last": self.last, "bias": self.bias, "counts": self.counts}
+        weights = {_name(number): block.weights[: self.n_rows] for number, block in enumerate(self.blocks)}
+        return {**weights, "features": feature_of, "last": self.last, "bias": self.bias, "counts": self.counts}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         """Back from `arrays`, bit for bit, once grown to the same features and labels."""
-        weights = arrays["weights"]
-        self.n_rows = weights.shape[0]
+        self.n_rows = arrays["features"].size + 1
         self.row_of[arrays["features"]] = np.arange(1, self.n_rows, dtype=np.int32)
-        self.weights = _aligned((self._room(self.n_rows, self.columns), 2, self.columns), weights.dtype)
-        self.weights[: self.n_rows] = weights
-        self.last, self.bias, self.counts = arrays["last"], arrays["bias"], arrays["counts"]
+        for number, block in enumerate(self.blocks):
+            block.reshape(0, self._room(self.n_rows, block.columns), block.n_labels, self.prior)
+            block.weights[: self.n_rows] = arrays[_name(number)]
+        self.last, self.bias = arrays["last"], arrays["bias"]
+        self.set_counts(*arrays["counts"])
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "weights": self.weights[: self.n_rows].copy()}  # the reserve stays behind
+        blocks = []
+        for block in self.blocks:  # the reserve stays behind
+            kept = LabelBlock(block.first, self.dtype)
+            kept.n_labels, kept.counts = block.n_labels, block.counts
+            kept.weights = block.weights[: self.n_rows].copy()
+            blocks.append(kept)
+        return {**self.__dict__, "blocks": blocks}
+
+
+def _name(number: int) -> str:
+    return f"weights_{number}" if number else "weights"
 
 
 def _aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> FloatArray:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from itertools import pairwise
 from os import PathLike
 from typing import Any, Self
 
@@ -21,11 +19,12 @@ from labelwise.models._online_settings import (
     GRAPHS,
     SHAPING,
     bias_variance,
+    block_size,
     check_rows,
     check_settings,
     check_unchanged,
 )
-from labelwise.models._online_state import LINE, OnlineState
+from labelwise.models._online_state import LabelBlock, OnlineState
 from labelwise.models.base import BoolArray, LabelModel
 from labelwise.numerics.feature_hashing import hash_columns
 from labelwise.numerics.message_passing import Likelihood
@@ -65,8 +64,9 @@ class OnlineBayes(LabelModel):
     local_bias : bool
         Give every label a bias of its own besides the coupling ("independent" always has one).
     block_size : int, optional
-        Labels that share one bias with `coupling="global"`, a multiple of 16; None is all of them. Blocks are learnt
-        on different threads, and cost no F1.
+        Labels that are learnt together, a multiple of 16: blocks go to different threads. With `coupling="global"`
+        each block has a bias of its own, which costs no F1; None is one block. With "independent" it changes nothing
+        but the speed; None is a block per thread, of at least 64 labels. The other couplings have one block.
     flip_probability : float
         Share of wrong answers to expect. Needs margin=0 and a bias variance of order 1.
     half_life : float, optional
@@ -172,10 +172,9 @@ class OnlineBayes(LabelModel):
         check_settings(self)
         X, Y, observed = self._check_training(X, Y, observed)
         check_rows(self.coupling, Y, observed)
-        self._start()
+        self._start(block_size(self, Y.shape[1]))
         self._grow(X.shape[1], Y.shape[1])
-        self.state_.counts[0, : Y.shape[1]] = (observed & ~Y).sum(0)
-        self.state_.counts[1, : Y.shape[1]] = Y.sum(0)
+        self.state_.set_counts((observed & ~Y).sum(0), Y.sum(0))
         self._learn(X, Y, observed, order=check_random_state(self.random_state).permutation(X.shape[0]))
         return self
 
@@ -191,17 +190,17 @@ class OnlineBayes(LabelModel):
         else:
             X, Y, observed = self._check_training(X, Y, observed)
             check_rows(self.coupling, Y, observed)
-            self._start()
+            self._start(block_size(self, Y.shape[1]))
         self._grow(X.shape[1], Y.shape[1])
         self._learn(X, Y, observed, order=None)
         return self
 
-    def _start(self) -> None:
+    def _start(self, block_size: int | None) -> None:
         independent = self.coupling == "independent"
         local = bias_variance(self) if independent else self.weight_variance
         precisions = (1 / self.weight_variance, 1 / local, 1 / bias_variance(self))
         prior = Prior(*precisions, half_life=float(self.half_life or 0), local_bias=self.local_bias or independent)
-        self.state_ = OnlineState(prior, self.block_size if self.coupling == "global" else 0, self.dtype)
+        self.state_ = OnlineState(prior, block_size, self.coupling == "global", self.dtype)
         self._started_with = {name: getattr(self, name) for name in SHAPING}
 
     def _grow(self, n_features: int, n_labels: int) -> None:
@@ -222,31 +221,16 @@ class OnlineBayes(LabelModel):
         )
         positive, negative = self.label_prior or (0.0, 0.0)
         counting = Counting(running=order is None, negative=float(negative), positive=float(positive))
-        places = self._places()
-        threads = min(effective_n_jobs(self.n_jobs), len(places))
+        threads = min(effective_n_jobs(self.n_jobs), len(state.blocks))
         with ThreadPoolExecutor(max_workers=threads) as pool:
             for start in range(0, X.shape[0], BLOCK):
                 rows = slice(start, start + BLOCK) if order is None else order[start : start + BLOCK]
                 whole = order is None and X.shape[0] <= BLOCK
                 items = state.admit(self._prepare(X if whole else X[rows]))
-                signs = _signs(Y[rows], observed[rows], state.columns)
-                fixed = (items, signs, state.beliefs(), likelihood, state.prior, counting)
-                run = pool.map if threads > 1 else map
-                state.sweeps += sum(run(partial(learn, *fixed), places))
-
-    def _places(self) -> list[tuple[int, int, int, int]]:
-        """Ranges of columns that may be learnt side by side: (graph, first, last + 1, hub)."""
-        columns = self.state_.columns
-        if self.coupling == "global":
-            size = self.block_size or columns
-            edges = [*range(0, columns, size), columns]
-        elif self.coupling == "independent":
-            lines = np.linspace(0, columns // LINE, min(effective_n_jobs(self.n_jobs), columns // LINE) + 1)
-            edges = (lines.astype(int) * LINE).tolist()
-        else:
-            edges = [0, columns]
-        graph = GRAPHS[self.coupling]
-        return [(graph, start, stop, hub) for hub, (start, stop) in enumerate(pairwise(edges))]
+                signs = [_signs(Y[rows], observed[rows], block) for block in state.blocks]
+                same = (likelihood, state.prior, counting, GRAPHS[self.coupling])
+                jobs = [(items, z, beliefs, *same) for z, beliefs in zip(signs, state.beliefs(), strict=True)]
+                state.sweeps += sum(pool.map(_learn_block, jobs) if threads > 1 else map(_learn_block, jobs))
 
     # -- believing ----------------------------------------------------------------------------------------------------
 
@@ -267,7 +251,7 @@ class OnlineBayes(LabelModel):
 
     @property
     def label_shares_(self) -> FloatArray:
-        negative, positive = self.state_.counts[:, : self.n_labels_]
+        negative, positive = self.state_.counts
         return positive / np.maximum(negative + positive, 1)
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -311,8 +295,12 @@ class OnlineBayes(LabelModel):
         return X, Y, observed
 
 
-def _signs(Y: BoolArray, observed: BoolArray, columns: int) -> npt.NDArray[np.int8]:
-    """+1 relevant, -1 irrelevant, 0 no answer, padded with zeros."""
-    signs = np.zeros((Y.shape[0], columns), dtype=np.int8)
-    signs[:, : Y.shape[1]] = (2 * Y.view(np.int8) - 1) * observed.view(np.int8)
+def _learn_block(job: tuple[Any, ...]) -> int:
+    return learn(*job)
+
+
+def _signs(Y: BoolArray, observed: BoolArray, block: LabelBlock) -> npt.NDArray[np.int8]:
+    """Of the labels of a block: +1 relevant, -1 irrelevant, 0 no answer, padded with zeros."""
+    signs = np.zeros((Y.shape[0], block.columns), dtype=np.int8)
+    signs[:, : block.n_labels] = (2 * Y.view(np.int8) - 1)[:, block.labels] * observed.view(np.int8)[:, block.labels]
     return signs

@@ -5,7 +5,8 @@ stretch of memory. An example reads its features' rows once for the scores, exch
 the first cache (`message_passing`), and visits the same rows again while they are still in the second. Row 0 belongs to
 the constant feature, a bias per label. Columns beyond the labels are padding: they get no answer and stay at the prior.
 
-A range of columns shares nothing with the others, so threads take ranges. Nothing is allocated per example.
+A block of labels has weights of its own and shares nothing with the others, so threads take blocks. One array for all
+would not do: what the processor fetches ahead of one thread's columns is another's. Nothing is allocated per example.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ class Items(NamedTuple):
 
 
 class Beliefs(NamedTuple):
-    """What learning changes."""
+    """What learning changes, for one block of labels."""
 
     weights: FloatArray  # (rows, 2, columns) mean and variance
-    bias: FloatArray  # (blocks, 2) float64, mean and variance of each hub
+    hub: FloatArray  # (2,) float64, mean and variance of the bias that the labels share; unused by other graphs
     counts: FloatArray  # (2, columns) float64, negative and positive answers
 
 
@@ -65,38 +66,34 @@ def learn(
     likelihood: Likelihood,
     prior: Prior,
     counting: Counting,
-    place: tuple[int, int, int, int],
+    graph: int,
 ) -> int:
-    """Absorb the items one by one, in place. `place` is (graph, first column, last column + 1, hub).
-
-    Returns the number of sweeps that expectation propagation took over all items.
-    """
-    graph, start, stop, hub = place
-    work = message_passing.make_work(stop - start, beliefs.weights, graph == PAIRWISE)
+    """Absorb the items one by one, in place; the number of sweeps that expectation propagation took over all."""
+    work = message_passing.make_work(signs.shape[1], beliefs.weights, graph == PAIRWISE)
     sweeps = 0
     for i in range(items.indptr.size - 1):
-        z = signs[i, start:stop]
+        z = signs[i]
         if prior.half_life > 0:
-            _forget(items, i, beliefs, prior, place)
-        if not _margins(work.e, z, beliefs.counts, start, likelihood, counting):
+            _forget(items, i, beliefs, prior, graph == STAR)
+        if not _margins(work.e, z, beliefs.counts, likelihood, counting):
             continue  # no answer here
-        _scores(work, items, i, beliefs.weights, start, likelihood.noise, prior.local_bias)
+        _scores(work, items, i, beliefs.weights, likelihood.noise, prior.local_bias)
         if graph == STAR:
-            sweeps += message_passing.star(work, z, beliefs.bias[hub], likelihood)
+            sweeps += message_passing.star(work, z, beliefs.hub, likelihood)
         elif graph == INDEPENDENT:
             message_passing.independent(work, z, likelihood)
         elif graph == MULTI_CLASS:
             sweeps += message_passing.multi_class(work, z, likelihood)
         else:
             sweeps += message_passing.pairwise(work, z, likelihood)
-        _absorb(work, items, i, beliefs.weights, start, prior.local_bias)
+        _absorb(work, items, i, beliefs.weights, prior.local_bias)
     return sweeps
 
 
 @compiled
-def _margins(e: FloatArray, z: IntArray, counts: FloatArray, start: int, how: Likelihood, counting: Counting) -> bool:
+def _margins(e: FloatArray, z: IntArray, counts: FloatArray, how: Likelihood, counting: Counting) -> bool:
     """By how much labels have to win: ε, or ε ln(e + negatives/positives) if relevant. Is there an answer at all?"""
-    negative, positive = counts[0, start : start + z.size], counts[1, start : start + z.size]
+    negative, positive = counts[0], counts[1]
     answers = 0
     for c in range(z.size):
         e[c] = how.margin
@@ -113,14 +110,13 @@ def _margins(e: FloatArray, z: IntArray, counts: FloatArray, start: int, how: Li
 
 
 @compiled
-def _scores(work: Work, items: Items, i: int, weights: FloatArray, start: int, noise: float, local_bias: bool) -> None:
+def _scores(work: Work, items: Items, i: int, weights: FloatArray, noise: float, local_bias: bool) -> None:
     """Mean and variance of the scores of item i: m = Σ x μ, u = Σ x² σ² + noise.
 
     Features are taken four at a time: m and u are read and written less often, and memory is asked for more at once.
     """
     m, u, rows, x = work.m, work.u, items.rows, items.values
-    stop = start + m.size
-    a, b = weights[0, 0, start:stop], weights[0, 1, start:stop]
+    a, b = weights[0, 0], weights[0, 1]
     there = m.dtype.type(local_bias)
     for c in range(m.size):
         m[c] = there * a[c]
@@ -128,18 +124,16 @@ def _scores(work: Work, items: Items, i: int, weights: FloatArray, start: int, n
     k, end = items.indptr[i], items.indptr[i + 1]
     while k + 3 < end:
         x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
-        a, b = weights[rows[k], 0, start:stop], weights[rows[k + 1], 0, start:stop]
-        d, e = weights[rows[k + 2], 0, start:stop], weights[rows[k + 3], 0, start:stop]
+        a, b, d, e = weights[rows[k], 0], weights[rows[k + 1], 0], weights[rows[k + 2], 0], weights[rows[k + 3], 0]
         for c in range(m.size):
             m[c] += x0 * a[c] + x1 * b[c] + x2 * d[c] + x3 * e[c]
         x0, x1, x2, x3 = x0 * x0, x1 * x1, x2 * x2, x3 * x3
-        a, b = weights[rows[k], 1, start:stop], weights[rows[k + 1], 1, start:stop]
-        d, e = weights[rows[k + 2], 1, start:stop], weights[rows[k + 3], 1, start:stop]
+        a, b, d, e = weights[rows[k], 1], weights[rows[k + 1], 1], weights[rows[k + 2], 1], weights[rows[k + 3], 1]
         for c in range(m.size):
             u[c] += x0 * a[c] + x1 * b[c] + x2 * d[c] + x3 * e[c]
         k += 4
     while k < end:
-        a, b = weights[rows[k], 0, start:stop], weights[rows[k], 1, start:stop]
+        a, b = weights[rows[k], 0], weights[rows[k], 1]
         for c in range(m.size):
             m[c] += x[k] * a[c]
             u[c] += x[k] * x[k] * b[c]
@@ -147,18 +141,17 @@ def _scores(work: Work, items: Items, i: int, weights: FloatArray, start: int, n
 
 
 @compiled
-def _absorb(work: Work, items: Items, i: int, weights: FloatArray, start: int, local_bias: bool) -> None:
+def _absorb(work: Work, items: Items, i: int, weights: FloatArray, local_bias: bool) -> None:
     if local_bias:
-        _move(work, weights[0], items.values.dtype.type(1), start)
+        _move(work, weights[0], items.values.dtype.type(1))
     for k in range(items.indptr[i], items.indptr[i + 1]):
-        _move(work, weights[items.rows[k]], items.values[k], start)
+        _move(work, weights[items.rows[k]], items.values[k])
 
 
 @compiled
-def _move(work: Work, row: FloatArray, x: float, start: int) -> None:
+def _move(work: Work, row: FloatArray, x: float) -> None:
     """One feature's weights: μ += σ² x g, σ² -= (σ² x)² h."""
-    g, h = work.g, work.h
-    mean, variance = row[0, start : start + g.size], row[1, start : start + g.size]
+    g, h, mean, variance = work.g, work.h, row[0], row[1]
     least = row.dtype.type(SMALLEST_VARIANCE)  # a float64 here would turn the whole loop into float64
     for c in range(g.size):
         reach = variance[c] * x
@@ -167,22 +160,21 @@ def _move(work: Work, row: FloatArray, x: float, start: int) -> None:
 
 
 @compiled
-def _forget(items: Items, i: int, beliefs: Beliefs, prior: Prior, place: tuple[int, int, int, int]) -> None:
+def _forget(items: Items, i: int, beliefs: Beliefs, prior: Prior, with_hub: bool) -> None:
     """Let what was learnt fade by the time since it was last used: natural parameters go back towards the prior."""
-    _, start, stop, hub = place
     once = 2.0 ** (-1 / prior.half_life)
-    if hub < beliefs.bias.shape[0]:
-        mean, variance = _faded(beliefs.bias[hub, 0], beliefs.bias[hub, 1], once, prior.hub_precision)
-        beliefs.bias[hub, 0], beliefs.bias[hub, 1] = mean, variance
-    _fade(beliefs.weights[0], once, prior.local_precision, start, stop)
+    if with_hub:
+        hub = beliefs.hub
+        hub[0], hub[1] = _faded(hub[0], hub[1], once, prior.hub_precision)
+    _fade(beliefs.weights[0], once, prior.local_precision)
     for k in range(items.indptr[i], items.indptr[i + 1]):
         keep = 2.0 ** (-items.elapsed[k] / prior.half_life)
-        _fade(beliefs.weights[items.rows[k]], keep, prior.weight_precision, start, stop)
+        _fade(beliefs.weights[items.rows[k]], keep, prior.weight_precision)
 
 
 @compiled
-def _fade(row: FloatArray, keep: float, precision: float, start: int, stop: int) -> None:
-    for c in range(start, stop):
+def _fade(row: FloatArray, keep: float, precision: float) -> None:
+    for c in range(row.shape[1]):
         row[0, c], row[1, c] = _faded(row[0, c], row[1, c], keep, precision)
 
 
@@ -194,10 +186,15 @@ def _faded(mean: float, variance: float, keep: float, precision: float) -> tuple
 
 
 @compiled
-def project(items: Items, weights: FloatArray, prior: Prior, mean: FloatArray, variance: FloatArray) -> None:
-    """(n, q) mean and variance of the scores without noise, in place; features never seen are at the prior."""
+def project(
+    items: Items, weights: FloatArray, prior: Prior, mean: FloatArray, variance: FloatArray, start: int, stop: int
+) -> None:
+    """Mean and variance of the scores without noise, in columns start to stop of two (n, q) arrays.
+
+    Features never seen are at the prior; those that have yet to fade are taken as if they had.
+    """
     for i in range(mean.shape[0]):
-        m, u = mean[i], variance[i]
+        m, u = mean[i, start:stop], variance[i, start:stop]
         unknown = 0.0
         for c in range(m.size):
             m[c] = weights[0, 0, c] if prior.local_bias else 0
