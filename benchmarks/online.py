@@ -34,7 +34,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from labelwise import OnlineBayes
 
 LABELS, FEATURES, NONZEROS, ROWS = 300, 50_000, 70, 4000
-SEGMENTS = [slice(start, start + 1000) for start in range(0, ROWS, 1000)]
+SEGMENTS = [slice(start, start + 2000) for start in range(0, ROWS, 2000)]
 STREAM_LABELS, STREAM_BATCH, TEXT_BYTES = 32, 10_000, 12
 GIB = 2**30
 

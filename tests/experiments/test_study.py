@@ -175,24 +175,6 @@ def test_the_control_asks_for_the_same(monkeypatch):
     assert control_of("uncertainty") == "dice"
 
 
-def test_each_worker_keeps_to_its_share_of_the_cores():
-    from joblib import cpu_count, delayed
-
-    from labelwise.experiments.study import _in_parallel
-
-    jobs = 2 * cpu_count()
-    threads = list(_in_parallel((delayed(_blas_threads)() for _ in range(2)), jobs))
-    assert set(threads) == {1}
-
-
-def _blas_threads():
-    import numpy as np
-    from threadpoolctl import threadpool_info
-
-    np.ones((2, 2)) @ np.ones((2, 2))
-    return max(pool["num_threads"] for pool in threadpool_info())
-
-
 def test_what_is_not_registered_or_given_twice_is_refused(plan):
     with pytest.raises(ValueError, match="no strategy 'clever'; there are random"):
         replace(plan, strategies=("clever",))

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from joblib import Parallel, cpu_count, delayed, parallel_config
+from joblib import delayed
 
 from labelwise.experiments.storage import replacing
+from labelwise.experiments.workers import side_by_side
 
 Outcome = dict[str, Any]
 
@@ -56,13 +57,10 @@ def run_jobs(
     todo = [job for job in jobs if outcomes[job.key] is None]
     tell = on_job or (lambda done, total: None)
     tell(len(jobs) - len(todo), len(jobs))
-    workers = n_jobs or cpu_count()
-    with parallel_config(backend="loky", inner_max_num_threads=max(1, cpu_count() // workers)):
-        parallel = Parallel(n_jobs=min(workers, max(1, len(todo))), return_as="generator_unordered")
-        finished = parallel(delayed(_finish)(job, folder) for job in todo)
-        for done, (key, outcome) in enumerate(finished, start=len(jobs) - len(todo) + 1):
-            outcomes[key] = outcome
-            tell(done, len(jobs))
+    work = (delayed(_finish)(job, folder) for job in todo)
+    for done, (key, outcome) in enumerate(side_by_side(work, n_jobs), start=len(jobs) - len(todo) + 1):
+        outcomes[key] = outcome
+        tell(done, len(jobs))
     return [outcome for job in jobs if (outcome := outcomes[job.key]) is not None]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -14,18 +14,18 @@ from time import time
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, cpu_count, delayed, parallel_config
+from joblib import cpu_count, delayed
 
 from labelwise import models, queries
 from labelwise.experiments.simulate import Result, Schedule, check_enough, simulate, split
 from labelwise.experiments.storage import RunStore, fingerprint, replacing, run_key
 from labelwise.experiments.tables import Table
+from labelwise.experiments.workers import side_by_side
 from labelwise.models import LabelModel
 from labelwise.records import LabelData
 
 Arm = tuple[str, str]  # model, strategy
 TRIED = 20  # items on which every strategy is tried with every model beforehand
-IDLE = 10  # seconds a worker waits for the next run
 STALE = 24 * 3600  # seconds after which an unfinished file belongs to nobody any more
 
 
@@ -133,7 +133,7 @@ def run_study(
     tell = on_run or (lambda done, total: None)
     tell(len(keys) - len(todo), len(keys))
     work = (delayed(_finish)(data, test, plan, run, _settings(run, plan, facts), store) for run in todo)
-    for done, (run, result) in enumerate(_in_parallel(work, jobs), start=len(keys) - len(todo) + 1):
+    for done, (run, result) in enumerate(side_by_side(work, jobs), start=len(keys) - len(todo) + 1):
         results[run] = result
         tell(done, len(keys))
     finished = {run: result for run, result in results.items() if result is not None}
@@ -167,18 +167,6 @@ def control_of(strategy: str) -> str | None:
     target = queries.BY_NAME[strategy]().target
     made = {name: make() for name, make in queries.BY_NAME.items()}
     return next((n for n, s in made.items() if isinstance(s, queries.Random) and s.target == target), None)
-
-
-def _in_parallel(work: Iterable[Any], jobs: int) -> Iterable[tuple[tuple[str, str, int], Result]]:
-    """Results as they come. Each process keeps to its share of the cores, so that none waits for another's threads.
-
-    Nothing is queued ahead and idle workers soon leave: when this process is killed, its workers end their run and go.
-    """
-    if jobs == 1:
-        return Parallel(n_jobs=1, return_as="generator")(work)
-    threads = max(1, cpu_count() // jobs)
-    with parallel_config(backend="loky", inner_max_num_threads=threads, idle_worker_timeout=IDLE):
-        return Parallel(jobs, return_as="generator_unordered", pre_dispatch="n_jobs", max_nbytes=None)(work)
 
 
 def _finish(

@@ -302,5 +302,6 @@ def _learn_block(job: tuple[Any, ...]) -> int:
 def _signs(Y: BoolArray, observed: BoolArray, block: LabelBlock) -> npt.NDArray[np.int8]:
     """Of the labels of a block: +1 relevant, -1 irrelevant, 0 no answer, padded with zeros."""
     signs = np.zeros((Y.shape[0], block.columns), dtype=np.int8)
-    signs[:, : block.n_labels] = (2 * Y.view(np.int8) - 1)[:, block.labels] * observed.view(np.int8)[:, block.labels]
+    present, known = Y.view(np.int8)[:, block.labels], observed.view(np.int8)[:, block.labels]
+    np.multiply(2 * present - 1, known, out=signs[:, : block.n_labels])
     return signs

@@ -53,6 +53,8 @@ class DenseInformation(InformationState):
         self._covariance = C
         self._pool = np.flatnonzero(~self._given)
         self._place = np.cumsum(~self._given) - 1  # (n,) of each pool variable in the pool
+        self._pool_costs = self._costs[self._pool]
+        self._closed_in_pool = ~self._open[self._pool]
         prior = C.diagonal()[self._pool]
         self._chosen = _PartialCholesky(prior, floor=EPS * prior, rows=self._rows_of_given())
         self._rest: _PartialCholesky | None = None
@@ -66,18 +68,17 @@ class DenseInformation(InformationState):
 
     def gains(self) -> FloatArray:
         gains = np.full(len(self._open), -np.inf)
-        open_pool = self._open[self._pool]
+        open_ = ~self._closed_in_pool
         product = self._chosen.residual * self._precision
-        gains[self._pool[open_pool]] = 0.5 * np.log(product[open_pool])
+        gains[self._pool[open_]] = 0.5 * np.log(product[open_])
         return gains
 
     def _winner(self) -> int:
-        costs = self._costs[self._pool]
-        scores = score(self._chosen.residual, self._precision, costs, self.by_entropy)
-        scores[~self._open[self._pool]] = -np.inf
-        best = int(np.argmax(scores))
-        ties = scores >= scores[best] - tie_width(scores[best], costs[best], self.by_entropy)
-        return int(self._pool[np.argmax(ties)])
+        scores = score(self._chosen.residual, self._precision, self._pool_costs, self.by_entropy)
+        scores[self._closed_in_pool] = -np.inf
+        best = int(scores.argmax())
+        ties = scores >= scores[best] - tie_width(scores[best], self._pool_costs[best], self.by_entropy)
+        return int(self._pool[ties.argmax()])
 
     def _gain(self, index: int) -> float:
         place = self._place[index]
@@ -85,6 +86,7 @@ class DenseInformation(InformationState):
 
     def _eliminate(self, index: int) -> None:
         place = int(self._place[index])
+        self._closed_in_pool[place] = True
         row = self._covariance[index]
         self._chosen.eliminate(place, row if len(self._pool) == len(row) else row[self._pool])
         if self._rest is not None:
@@ -147,9 +149,10 @@ class _PartialCholesky:
         self._check_residual()
 
     def _check_residual(self) -> None:
-        if np.any(self.residual < -np.sqrt(EPS) * self.diagonal):
+        least = self.residual.min(initial=0.0)
+        if least < 0.0 and np.any(self.residual < -np.sqrt(EPS) * self.diagonal):
             raise ValueError(
-                f"covariance must be positive definite, got a conditional variance of {self.residual.min():.3g}: "
+                f"covariance must be positive definite, got a conditional variance of {least:.3g}: "
                 "add noise to its diagonal"
             )
         np.maximum(self.residual, self.floor, out=self.residual)
@@ -198,8 +201,11 @@ def _checked_covariance(covariance: npt.ArrayLike) -> FloatArray:
     width = SYMMETRY * diagonal.max(initial=0.0)  # bounds every entry of a positive definite matrix
     for i in range(0, len(C), TILE):
         for j in range(0, i + TILE, TILE):
+            tile, mirrored = C[i : i + TILE, j : j + TILE], C[j : j + TILE, i : i + TILE].T
+            if np.array_equal(tile, mirrored) and np.isfinite(tile.sum()):  # the usual case, and the fastest
+                continue
             with np.errstate(invalid="ignore"):
-                across = C[i : i + TILE, j : j + TILE] - C[j : j + TILE, i : i + TILE].T
+                across = tile - mirrored
             if not np.all(np.abs(across) <= width):  # NaN compares false, and inf − inf is NaN
                 _refuse(C)
     return C
