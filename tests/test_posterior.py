@@ -207,6 +207,19 @@ def test_the_defaults_know_no_other_items():
         LabelPosterior(1, 1).rows(slice(1))
 
 
+def test_feature_variances_are_those_of_the_items():
+    class Covariance:
+        def diagonal(self):
+            return np.array([1.0, 2.0])
+
+    class Believed(MarginalPosterior):
+        def item_covariance(self):
+            return Covariance()
+
+    assert Believed(np.zeros((2, 3))).feature_variances().tolist() == [1.0, 2.0]
+    assert MarginalPosterior(np.zeros((2, 3))).feature_variances().tolist() == [0.0, 0.0]
+
+
 # -- given some labels -------------------------------------------------------------------------------------------------
 
 

@@ -97,6 +97,18 @@ class LabelPosterior:
         """Covariance between the items, or None where the model has none."""
         return None
 
+    def feature_variances(self) -> FloatArray:
+        """(n,) how little the features of each item tell, as a variance: what more training items like it would lower.
+
+        Where the items have a covariance it is its diagonal; a model without one knows nothing of it: all zeros.
+        """
+        covariance = self.item_covariance()
+        return np.zeros(self.n_items) if covariance is None else covariance.diagonal()
+
+    def rough(self) -> LabelPosterior:
+        """Nearly the same beliefs, computed faster: to score a large pool before a closer look at the best few."""
+        return self
+
     def sample_probabilities(self, n_samples: int, rng: np.random.Generator) -> FloatArray:
         """(s, n, q) probabilities under draws of what the model does not know; their mean over draws is close to p."""
         return np.broadcast_to(self.probabilities(), (n_samples, self.n_items, self.n_labels))
