@@ -5,7 +5,7 @@ from labelwise.campaign import Campaign
 from labelwise.data import read, write
 from labelwise.decisions import ClassMass, ExpectedF1, Threshold, TopLabels, TunedThreshold
 from labelwise.models import BinaryRelevance, CompressedLabelGP, LabelGP, OnlineBayes
-from labelwise.queries import Diagnosis, MutualInformation, Random, Uncertainty
+from labelwise.queries import Diagnosis, LabelCovariance, MutualInformation, Random, Uncertainty
 from labelwise.records import Answer, LabelData, Question
 
 __version__ = "0.1.0"
@@ -18,6 +18,7 @@ __all__ = [
     "CompressedLabelGP",
     "Diagnosis",
     "ExpectedF1",
+    "LabelCovariance",
     "LabelData",
     "LabelGP",
     "MutualInformation",

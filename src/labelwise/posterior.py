@@ -45,10 +45,17 @@ class LabelCovariances:
         return full
 
     def log_determinants(self) -> FloatArray:
-        """log|D + U Uᵀ| per item through the r × r matrix I + Uᵀ D⁻¹ U (the matrix determinant lemma)."""
+        """log|D + U Uᵀ| per item through the smaller of I + Uᵀ D⁻¹ U, r × r, and I + D^-½ U Uᵀ D^-½, q × q.
+
+        Both have the same determinant (Sylvester) and no eigenvalue below 1, so their Cholesky factors are safe.
+        """
         scaled = self.factor / np.sqrt(self.diagonal)[:, :, None]  # (n, q, r)
-        inner = scaled.swapaxes(1, 2) @ scaled + np.eye(self.factor.shape[2])  # (n, r, r)
-        return np.log(self.diagonal).sum(1) + np.linalg.slogdet(inner)[1]
+        turned = scaled.swapaxes(1, 2)
+        inner = turned @ scaled if self.factor.shape[2] <= self.factor.shape[1] else scaled @ turned
+        places = np.arange(inner.shape[1])
+        inner[:, places, places] += 1.0
+        roots = np.linalg.cholesky(inner)[:, places, places]  # (n, min(q, r))
+        return np.log(self.diagonal).sum(1) + 2 * np.log(roots).sum(1)
 
 
 class ItemCovariance(Protocol):

@@ -5,6 +5,7 @@ from functools import partial
 
 from labelwise.queries.base import Choice, ScoringStrategy, Strategy
 from labelwise.queries.diagnosis import Diagnosis
+from labelwise.queries.label_covariance import LabelCovariance
 from labelwise.queries.mutual_information import MutualInformation
 from labelwise.queries.random import Random
 from labelwise.queries.uncertainty import Uncertainty
@@ -16,12 +17,14 @@ BY_NAME: dict[str, Callable[[], Strategy]] = {
     "uncertainty_pairs": partial(Uncertainty, target="pairs"),
     "mutual_information": MutualInformation,
     "mutual_information_pairs": partial(MutualInformation, target="pairs"),
+    "label_covariance": LabelCovariance,
 }
 
 __all__ = [
     "BY_NAME",
     "Choice",
     "Diagnosis",
+    "LabelCovariance",
     "MutualInformation",
     "Random",
     "ScoringStrategy",

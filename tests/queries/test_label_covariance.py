@@ -1,0 +1,225 @@
+"""LabelCovariance against dense determinants, hand-made columns and full exact scoring."""
+
+from math import exp, inf, log
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import labelwise.queries.label_covariance as module
+from joint_beliefs import JointBeliefs
+from labelwise import models, queries
+from labelwise.campaign import Campaign
+from labelwise.posterior import IgnorantPosterior, MarginalPosterior
+from labelwise.queries import LabelCovariance, Uncertainty
+from labelwise.records import Answer, LabelData
+
+
+class Varied(JointBeliefs):
+    """Joint beliefs whose features tell little of some items."""
+
+    def feature_variances(self):
+        return 1e-3 * (1 + np.sin(3 * self.places))
+
+    def rows(self, rows):
+        return Varied(self._probabilities[rows], self.places[rows], loadings=self.loadings)
+
+
+class Hasty(Varied):
+    """Beliefs with a rough form, that note how many items were looked at closely and at most at a time."""
+
+    def __init__(self, *given, noise=0.0, log=None, **options):
+        super().__init__(*given, **options)
+        self.noise_of_rough, self.log = noise, log if log is not None else []
+
+    def rows(self, rows):
+        return Hasty(self._probabilities[rows], self.places[rows], loadings=self.loadings, log=self.log)
+
+    def label_covariances(self):
+        self.log.append(self.n_items)
+        return super().label_covariances()
+
+    def rough(self):
+        shifted = self._probabilities + self.noise_of_rough * np.sin(1e4 * self._probabilities)
+        return Varied(np.clip(shifted, 0.01, 0.99), self.places, loadings=self.loadings)
+
+
+def beliefs(n=40, q=5, seed=0, kind=Varied, **options):
+    rng = np.random.default_rng(seed)
+    loadings = rng.normal(size=(q, 2))
+    return kind(rng.uniform(0.05, 0.95, (n, q)), rng.uniform(0, 6, n), loadings=loadings, **options)
+
+
+def nothing(posterior):
+    return sp.csr_array((posterior.n_items, posterior.n_labels), dtype=bool)
+
+
+def ranking(strategy, posterior, closed=None, n=None, seed=0):
+    closed = nothing(posterior) if closed is None else sp.csr_array(closed)
+    return strategy.choose(posterior, closed, n or posterior.n_items, np.random.default_rng(seed))
+
+
+def z(column):
+    return (column - column.mean()) / column.std()
+
+
+def dense_logdets(posterior):
+    return np.array([np.linalg.slogdet(C)[1] for C in posterior.label_covariances().dense()])
+
+
+def assert_ranks(choice, expected):
+    np.testing.assert_array_equal(choice.rows, np.argsort(-expected)[: choice.rows.size])
+    np.testing.assert_allclose(choice.scores, np.sort(expected)[::-1][: choice.rows.size], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.7, 4.0])
+def test_the_score_is_that_of_the_definition(weight):
+    posterior = beliefs()
+    expected = z(dense_logdets(posterior)) + weight * z(posterior.feature_variances())
+    assert_ranks(ranking(LabelCovariance(weight=weight), posterior), expected)
+
+
+def test_an_infinite_weight_asks_by_features_alone():
+    posterior = beliefs()
+    assert_ranks(ranking(LabelCovariance(weight=inf), posterior), z(posterior.feature_variances()))
+
+
+def test_raw_terms():
+    posterior = beliefs()
+    expected = dense_logdets(posterior) + 500 * posterior.feature_variances()
+    assert_ranks(ranking(LabelCovariance(weight=500, standardise=False), posterior), expected)
+
+
+def test_entropy_and_trace():
+    posterior = beliefs()
+    p = posterior.probabilities()
+    entropy = np.array([sum(-x * log(x) - (1 - x) * log(1 - x) for x in row) for row in p])
+    assert_ranks(ranking(LabelCovariance("entropy", weight=0), posterior), z(entropy))
+    trace = np.array([np.trace(C) for C in posterior.label_covariances().dense()])
+    assert_ranks(ranking(LabelCovariance("trace", weight=0), posterior), z(trace))
+
+
+def test_the_weight_falls_with_the_items_answered():
+    posterior = beliefs(n=60)
+    closed = np.zeros((60, 5), dtype=bool)
+    closed[:20] = True
+    left = posterior.rows(np.arange(20, 60))
+    for start, answered in ((0, 20), (5, 15), (30, 0)):
+        eta = 4 * exp(-answered / 30)  # 4 e^(−r / 3), r counted in rounds of ten
+        expected = z(dense_logdets(left)) + eta * z(left.feature_variances())
+        choice = ranking(LabelCovariance(start=start), posterior, closed, n=40)
+        np.testing.assert_array_equal(choice.rows, 20 + np.argsort(-expected))
+    assert LabelCovariance(decay=inf).weight_after(1000) == 4
+    assert LabelCovariance(weight=inf).weight_after(1000) == inf
+
+
+def test_scores_are_standardised_over_what_can_be_asked():
+    posterior = beliefs(n=50)
+    closed = np.zeros((50, 5), dtype=bool)
+    closed[::2] = True
+    choice = ranking(LabelCovariance(weight=0), posterior, closed, n=25)
+    assert choice.scores.mean() == pytest.approx(0, abs=1e-9) and choice.scores.std() == pytest.approx(1)
+
+
+def test_constant_columns_do_not_count():
+    """A model that does not know how little features tell, then one whose labels are alike everywhere, then both."""
+    flat = MarginalPosterior(beliefs().probabilities())
+    expected = z(np.log(flat.probabilities() * (1 - flat.probabilities())).sum(1))
+    assert_ranks(ranking(LabelCovariance(), flat), expected)
+    places = np.random.default_rng(1).uniform(0, 6, 40)
+    alike = Varied(np.full((40, 5), 0.3), places)
+    assert_ranks(ranking(LabelCovariance(weight=1), alike), z(alike.feature_variances()))
+    first = {int(ranking(LabelCovariance(), IgnorantPosterior(9, 3), seed=s, n=1).rows[0]) for s in range(60)}
+    assert first == set(range(9))  # nothing known: at random
+
+
+def test_one_label_is_uncertainty_sampling():
+    posterior = beliefs(q=1, kind=JointBeliefs)
+    chosen = ranking(LabelCovariance(weight=0), posterior).rows
+    np.testing.assert_array_equal(chosen, ranking(Uncertainty(), posterior).rows)
+
+
+def test_answered_labels_count_as_certain():
+    posterior = beliefs(n=12)
+    closed = np.random.default_rng(3).random((12, 5)) < 0.4
+    closed[:, 0] = False
+    dense = posterior.label_covariances().dense()
+    expected = np.empty(12)
+    for i, free in enumerate(~closed):
+        left = dense[i][np.ix_(free, free)]
+        expected[i] = np.linalg.slogdet(left)[1] + (~free).sum() * log(module.KNOWN)
+    assert_ranks(ranking(LabelCovariance(weight=0), posterior, closed), z(expected))
+    variances = np.where(closed, 0.0, dense.diagonal(axis1=1, axis2=2))
+    assert_ranks(ranking(LabelCovariance("trace", weight=0), posterior, closed), z(variances.sum(1)))
+    p = posterior.probabilities()
+    entropies = np.where(closed, 0.0, -p * np.log(p) - (1 - p) * np.log(1 - p))
+    assert_ranks(ranking(LabelCovariance("entropy", weight=0), posterior, closed), z(entropies.sum(1)))
+
+
+def test_blocks_do_not_matter(monkeypatch):
+    posterior = beliefs(n=60)
+    closed = np.random.default_rng(2).random((60, 5)) < 0.5
+    whole = ranking(LabelCovariance(), posterior, closed, n=20)
+    monkeypatch.setattr(module, "BLOCK", 35)
+    parts = ranking(LabelCovariance(), posterior, closed, n=20)
+    np.testing.assert_array_equal(parts.rows, whole.rows)
+    np.testing.assert_allclose(parts.scores, whole.scores, rtol=1e-10)
+
+
+def test_two_passes_find_what_exact_scoring_finds(monkeypatch):
+    monkeypatch.setattr(module, "SAMPLE", 400)
+    monkeypatch.setattr(module, "BLOCK", 500)
+    posterior = beliefs(n=3000, kind=Hasty, noise=0.01)
+    closed = np.zeros((3000, 5), dtype=bool)
+    closed[:100] = True
+    strategy = LabelCovariance(exact_share=0.1, weight=1, decay=inf)
+    exact = ranking(LabelCovariance(exact_share=1.0, weight=1, decay=inf), posterior, closed, n=40)
+    posterior.log.clear()
+    chosen = ranking(strategy, posterior, closed, n=40)
+    assert sum(posterior.log) == 400 + 400  # the shortlist and the sample
+    assert max(posterior.log) <= 100
+    assert len(set(chosen.rows) & set(exact.rows)) >= 36
+    assert not closed[chosen.rows].any()
+    rough = ranking(LabelCovariance(weight=1, decay=inf), posterior.rough(), closed, n=40)
+    assert len(set(rough.rows) & set(exact.rows)) < len(set(chosen.rows) & set(exact.rows))
+
+
+def test_small_pools_are_scored_exactly():
+    posterior = beliefs(n=200, kind=Hasty, noise=0.05)
+    expected = z(dense_logdets(posterior)) + 4 * z(posterior.feature_variances())
+    assert_ranks(ranking(LabelCovariance(), posterior), expected)
+
+
+def test_it_is_registered():
+    assert isinstance(queries.BY_NAME["label_covariance"](), LabelCovariance)
+
+
+@pytest.mark.parametrize("name", sorted(models.BY_NAME))
+def test_every_model_can_be_asked_about(name):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    Y = X[:, [0, 1, 2]] > 0.2
+    data = LabelData.from_arrays(X, Y)
+    campaign = Campaign(data.hide(), model=models.BY_NAME[name](), strategy=LabelCovariance(), random_state=0)
+    rows = {item: row for row, item in enumerate(data.item_ids)}
+    for _ in range(2):
+        questions = campaign.ask(8)
+        assert len({q.item for q in questions}) == 8
+        assert all(np.isfinite(q.score) for q in questions)
+        campaign.tell([Answer.to(q, {data.label_names[j] for j in np.flatnonzero(Y[rows[q.item]])}) for q in questions])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"measure": "det"}, "measure must be one of"),
+        ({"weight": -1.0}, "weight must be zero, positive or inf, got -1.0"),
+        ({"weight": float("nan")}, "weight must be"),
+        ({"decay": 0.0}, "decay must be positive"),
+        ({"exact_share": 0.0}, "exact_share must be above 0"),
+        ({"target": "pairs"}, 'asks for "items"'),
+    ],
+)
+def test_wrong_wishes(options, words):
+    with pytest.raises(ValueError, match=words):
+        ranking(LabelCovariance(**options), beliefs())
