@@ -223,7 +223,7 @@ def test_features_that_turn_up_later_were_at_the_prior(half_life):
 def test_memory_only_for_features_seen():
     X = sp.csr_array(([1.0, 1.0], ([0, 1], [3, 4_999_999])), shape=(2, 5_000_000))
     model = OnlineBayes().partial_fit(X, np.eye(2, dtype=int))
-    assert model.state_.arrays()["weights"].shape == (3, 2, 16)
+    assert model.state_.arrays()["weights"].shape == (3, 2, 8)
     np.testing.assert_array_equal(model.state_.arrays()["features"], [3, 4_999_999])
 
 
@@ -342,7 +342,7 @@ def test_bibtex_in_one_pass(shared_data):
         ({"coupling": "none"}, "coupling must be one of"),
         ({"score_noise": -1}, "score_noise must be at least 0, got -1"),
         ({"weight_variance": 0}, "weight_variance must be positive, got 0"),
-        ({"block_size": 20}, "multiple of 16"),
+        ({"block_size": 20}, "multiple of 8"),
         ({"label_prior": (1,)}, "two counts"),
         ({"normalize": "l1"}, "normalize"),
         ({"dtype": "float16"}, "dtype"),

@@ -27,7 +27,7 @@ def test_everything_starts_at_the_prior():
     np.testing.assert_array_equal(state.local_bias()[1], 0.5)
     np.testing.assert_array_equal(state.bias, [[0.0, 100.0]])
     (block,) = state.blocks
-    assert block.columns == 32 and block.weights.ctypes.data % 64 == 0
+    assert block.columns == 24 and block.weights.ctypes.data % 64 == 0
 
 
 def test_growing_keeps_what_was_learnt():

@@ -176,7 +176,10 @@ def test_project_with_unknown_and_faded_features():
 
 def test_admit_in_order_of_first_sight():
     row_of = np.full(6, -1, dtype=np.int32)
-    assert admit(np.array([4, 1, 4, 0], np.int32), row_of, 1) == 4
+    rows = np.empty(4, dtype=np.int32)
+    assert admit(np.array([4, 1, 4, 0], np.int32), row_of, 1, rows) == 4
     np.testing.assert_array_equal(row_of, [3, 2, -1, -1, 1, -1])
-    assert admit(np.array([5, 1], np.int32), row_of, 4) == 5
+    np.testing.assert_array_equal(rows, [1, 2, 1, 3])
+    assert admit(np.array([5, 1], np.int32), row_of, 4, rows) == 5
+    np.testing.assert_array_equal(rows[:2], [4, 2])
     assert row_of[5] == 4

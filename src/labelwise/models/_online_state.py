@@ -10,7 +10,7 @@ import numpy.typing as npt
 from labelwise.numerics.online_ep import Beliefs, Items, Prior, admit, project, stamp
 from labelwise.posterior import FloatArray
 
-LINE = 16  # columns are padded to this many: 64 bytes of float32, a cache line
+LINE = 8  # columns are padded to this many: their means and variances in float32 are a cache line, 64 bytes
 RESERVE = 2**32  # bytes of address space asked for at first where the features would need more
 
 
@@ -135,18 +135,19 @@ class OnlineState:
 
     def admit(self, X: Any) -> Items:
         """Training items (CSR, canonical): features seen for the first time get a row. Counts as seeing them."""
-        n_rows = admit(X.indices, self.row_of, self.n_rows)
+        rows = np.empty(X.indices.size, dtype=np.int32)
+        n_rows = admit(X.indices, self.row_of, self.n_rows, rows)
         for block in self.blocks:
             if n_rows > block.weights.shape[0]:
                 block.reshape(self.n_rows, self._room(n_rows, block.columns), block.n_labels, self.prior)
             block.set_prior(self.n_rows, n_rows, self.prior)
         self.last = np.concatenate([self.last, np.full(n_rows - self.n_rows, -1, dtype=np.int64)])
         self.n_rows = n_rows
-        items = self.look_up(X)
+        indptr, elapsed = X.indptr.astype(np.int64), np.empty(0, dtype=np.float32)
         if self.prior.half_life > 0:
-            items = items._replace(elapsed=stamp(items.indptr, items.rows, self.last, self.seen))
+            elapsed = stamp(indptr, rows, self.last, self.seen)
         self.seen += X.shape[0]
-        return items
+        return Items(indptr, rows, X.data.astype(self.dtype, copy=False), elapsed)
 
     def look_up(self, X: Any) -> Items:
         """Items to predict: nothing changes, features never seen have row -1."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from os import PathLike
 from typing import Any, Self
@@ -64,7 +65,7 @@ class OnlineBayes(LabelModel):
     local_bias : bool
         Give every label a bias of its own besides the coupling ("independent" always has one).
     block_size : int, optional
-        Labels that are learnt together, a multiple of 16: blocks go to different threads. With `coupling="global"`
+        Labels that are learnt together, a multiple of 8: blocks go to different threads. With `coupling="global"`
         each block has a bias of its own, which costs no F1; None is one block. With "independent" it changes nothing
         but the speed; None is a block per thread, of at least 64 labels. The other couplings have one block.
     flip_probability : float
@@ -222,15 +223,16 @@ class OnlineBayes(LabelModel):
         positive, negative = self.label_prior or (0.0, 0.0)
         counting = Counting(running=order is None, negative=float(negative), positive=float(positive))
         threads = min(effective_n_jobs(self.n_jobs), len(state.blocks))
-        with ThreadPoolExecutor(max_workers=threads) as pool:
+        with ThreadPoolExecutor(max_workers=max(threads - 1, 1)) as pool:  # the calling thread works too
             for start in range(0, X.shape[0], BLOCK):
                 rows = slice(start, start + BLOCK) if order is None else order[start : start + BLOCK]
                 whole = order is None and X.shape[0] <= BLOCK
                 items = state.admit(self._prepare(X if whole else X[rows]))
-                signs = [_signs(Y[rows], observed[rows], block) for block in state.blocks]
+                answers = Y[rows], observed[rows]
                 same = (likelihood, state.prior, counting, GRAPHS[self.coupling])
-                jobs = [(items, z, beliefs, *same) for z, beliefs in zip(signs, state.beliefs(), strict=True)]
-                state.sweeps += sum(pool.map(_learn_block, jobs) if threads > 1 else map(_learn_block, jobs))
+                left = iter([(items, answers, *own, same) for own in zip(state.blocks, state.beliefs(), strict=True)])
+                others = [pool.submit(_learn_blocks, left) for _ in range(threads - 1)]
+                state.sweeps += _learn_blocks(left) + sum(other.result() for other in others)
 
     # -- believing ----------------------------------------------------------------------------------------------------
 
@@ -295,8 +297,12 @@ class OnlineBayes(LabelModel):
         return X, Y, observed
 
 
-def _learn_block(job: tuple[Any, ...]) -> int:
-    return learn(*job)
+def _learn_blocks(left: Iterator[tuple[Any, ...]]) -> int:
+    """Learn the blocks that no other thread has taken yet; the number of sweeps."""
+    sweeps = 0
+    for items, answers, block, beliefs, same in left:
+        sweeps += learn(items, _signs(*answers, block), beliefs, *same)
+    return sweeps
 
 
 def _signs(Y: BoolArray, observed: BoolArray, block: LabelBlock) -> npt.NDArray[np.int8]:

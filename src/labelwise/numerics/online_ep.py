@@ -229,12 +229,15 @@ def scale_rows(indptr: IntArray, values: FloatArray) -> None:
 
 
 @compiled
-def admit(features: IntArray, row_of: IntArray, n_rows: int) -> int:
-    """Give every feature without a row the next one, in the order of first sight; the number of rows there are then."""
+def admit(features: IntArray, row_of: IntArray, n_rows: int, rows: IntArray) -> int:
+    """Put down the row of every feature; one without a row gets the next. The number of rows there are then."""
     for k in range(features.size):
-        if row_of[features[k]] < 0:
-            row_of[features[k]] = n_rows
+        row = row_of[features[k]]
+        if row < 0:
+            row = n_rows
+            row_of[features[k]] = row
             n_rows += 1
+        rows[k] = row
     return n_rows
 
 
