@@ -301,12 +301,13 @@ def _learn_blocks(left: Iterator[tuple[Any, ...]]) -> int:
     """Learn the blocks that no other thread has taken yet; the number of sweeps."""
     sweeps = 0
     for items, answers, block, beliefs, same in left:
-        sweeps += learn(items, _signs(*answers, block), beliefs, *same)
+        sweeps += learn(items, _signs(answers, block), beliefs, *same)
     return sweeps
 
 
-def _signs(Y: BoolArray, observed: BoolArray, block: LabelBlock) -> npt.NDArray[np.int8]:
+def _signs(answers: tuple[BoolArray, BoolArray], block: LabelBlock) -> npt.NDArray[np.int8]:
     """Of the labels of a block: +1 relevant, -1 irrelevant, 0 no answer, padded with zeros."""
+    Y, observed = answers
     signs = np.zeros((Y.shape[0], block.columns), dtype=np.int8)
     present, known = Y.view(np.int8)[:, block.labels], observed.view(np.int8)[:, block.labels]
     np.multiply(2 * present - 1, known, out=signs[:, : block.n_labels])
