@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 FORMAT = "labelwise.OnlineBayes"
 VERSION = 1
@@ -37,11 +39,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(cls: type[Model], path: str | os.PathLike[str]) -> Model:
-    with np.load(path, allow_pickle=False) as file:
-        header = json.loads(file["header"].tobytes()) if "header" in file else {}
-        if (header.get("format"), header.get("version")) != (FORMAT, VERSION):
-            raise ValueError(f"{os.fspath(path)} is no {FORMAT} file of version {VERSION}; write one with save(path)")
-        arrays = {name: file[name] for name in file.files if name != "header"}
+    header, arrays = _read(path)
+    if (header.get("format"), header.get("version")) != (FORMAT, VERSION):
+        raise ValueError(f"{os.fspath(path)} is no {FORMAT} file of version {VERSION}; write one with save(path)")
     settings = header["settings"]
     if settings["label_prior"] is not None:
         settings["label_prior"] = tuple(settings["label_prior"])
@@ -54,6 +54,16 @@ def load(cls: type[Model], path: str | os.PathLike[str]) -> Model:
     model.state_.restore(arrays)
     model.state_.seen, model.state_.sweeps = header["seen"], header["sweeps"]
     return model
+
+
+def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """Header and arrays of a file; the header is empty where there is none or the file is no complete npz."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        return json.loads(arrays.pop("header").tobytes()), arrays
+    except (ValueError, KeyError, AttributeError, EOFError, zipfile.BadZipFile):
+        return {}, {}
 
 
 def _plain(settings: dict[str, Any]) -> dict[str, Any]:

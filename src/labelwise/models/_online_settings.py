@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from joblib import effective_n_jobs
 
 from labelwise.models._online_state import LINE
@@ -107,3 +109,16 @@ def check_rows(coupling: str, Y: BoolArray, observed: BoolArray) -> None:
                 f"coupling='multiclass' needs exactly one label per row, row {wrong[0]} has {true[wrong[0]]}; "
                 "use coupling='global' for label sets"
             )
+
+
+def check_sizes(model: Any, X: Any) -> None:
+    """Rows that are not scaled must leave room for their squares times a variance in the weights' precision."""
+    values = X.data if sp.issparse(X) else X
+    if model.normalize is not None or values.size == 0:
+        return
+    largest = max(float(values.max()), -float(values.min()))
+    if largest > 1e-4 * math.sqrt(float(np.finfo(model.dtype).max) / max(model.weight_variance, 1.0)):
+        raise ValueError(
+            f"X holds a value of size {largest:.3g}, too large for weights in {model.dtype} with normalize=None; "
+            "standardise the features, or use normalize='l2'"
+        )

@@ -37,7 +37,9 @@ class LabelModel(ClassifierMixin, BaseEstimator):
         """(n, q) of 0 and 1: the labels more likely present than not. See `labelwise.decisions` for better sets."""
         return (self.predict_proba(X) > 0.5).astype(np.int64)
 
-    def _check_training(self, X: Any, Y: Any, observed: Any, *, reset: bool = True) -> tuple[Any, BoolArray, BoolArray]:
+    def _check_training(
+        self, X: Any, Y: Any, observed: Any, *, reset: bool = True, may_be_unanswered: bool = False
+    ) -> tuple[Any, BoolArray, BoolArray]:
         """X as float array or csr, Y and observed as dense booleans; rows without any answer are left out."""
         if Y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
@@ -51,7 +53,7 @@ class LabelModel(ClassifierMixin, BaseEstimator):
             self.n_labels_ = Y.shape[1]
             self.classes_ = np.arange(self.n_labels_)
         answered = observed.any(axis=1)
-        if not answered.any():
+        if not answered.any() and not may_be_unanswered:
             raise ValueError("no entry of Y is observed: a model needs at least one answer")
         return (X, Y, observed) if answered.all() else (X[answered], Y[answered], observed[answered])
 
@@ -100,7 +102,7 @@ def check_labels(Y: Any, observed: Any = None) -> tuple[BoolArray, BoolArray]:
         known = known & mask
     used = values[known]
     if used.dtype != bool and not ((used == 0) | (used == 1)).all():
-        kind = type_of_target(used)  # the wording is the one scikit-learn's users know
+        kind = type_of_target(np.nan_to_num(used))  # the wording is the one scikit-learn's users know
         wrong = float(used[(used != 0) & (used != 1)][0])
         raise ValueError(f"Unknown label type: {kind}. Y must hold 0 and 1 (NaN for unknown), got {wrong!r}")
     return np.where(known, values, False).astype(bool), known

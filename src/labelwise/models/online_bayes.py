@@ -23,13 +23,14 @@ from labelwise.models._online_settings import (
     block_size,
     check_rows,
     check_settings,
+    check_sizes,
     check_unchanged,
 )
 from labelwise.models._online_state import LabelBlock, OnlineState
 from labelwise.models.base import BoolArray, LabelModel
 from labelwise.numerics.feature_hashing import hash_columns
 from labelwise.numerics.message_passing import Likelihood
-from labelwise.numerics.online_ep import Counting, Prior, learn, scale_rows
+from labelwise.numerics.online_ep import SMALLEST_VARIANCE, Counting, Prior, learn, scale_rows
 from labelwise.numerics.truncated import table
 from labelwise.posterior import FloatArray
 
@@ -54,7 +55,8 @@ class OnlineBayes(LabelModel):
         Standard deviation of the noise on a score. Kept in the probabilities. The paper has 0.01; 1 is better by 2
         to 3 points of macro-F1 on long streams.
     weight_variance, bias_variance : float
-        Of the prior. By default a bias shared by all labels has 1e4 (1 if answers may be flipped), one of its own 1.
+        Of the prior. By default a bias shared by all labels has 1e4 (1 if answers may be flipped), the bias of an
+        independent label 1. The local bias of another coupling is a weight and has the variance of one.
     margin : float
         By how much a comparison has to be won.
     skew_margin : bool
@@ -173,6 +175,7 @@ class OnlineBayes(LabelModel):
         check_settings(self)
         X, Y, observed = self._check_training(X, Y, observed)
         check_rows(self.coupling, Y, observed)
+        check_sizes(self, X)
         self._start(block_size(self, Y.shape[1]))
         self._grow(X.shape[1], Y.shape[1])
         self.state_.set_counts((observed & ~Y).sum(0), Y.sum(0))
@@ -182,6 +185,7 @@ class OnlineBayes(LabelModel):
     def partial_fit(self, X: Any, Y: Any, observed: Any = None, *, classes: Any = None) -> Self:
         """Go on learning, in the order given. More columns than before are new labels, or (sparse X) new features.
 
+        Rows without any answer change nothing.
         `classes` is taken for scikit-learn's sake; the classes of a label are always 0 and 1.
         """
         check_settings(self)
@@ -189,8 +193,9 @@ class OnlineBayes(LabelModel):
             check_unchanged(self, self._started_with)
             X, Y, observed = self._check_more(X, Y, observed)
         else:
-            X, Y, observed = self._check_training(X, Y, observed)
+            X, Y, observed = self._check_training(X, Y, observed, may_be_unanswered=True)
             check_rows(self.coupling, Y, observed)
+            check_sizes(self, X)
             self._start(block_size(self, Y.shape[1]))
         self._grow(X.shape[1], Y.shape[1])
         self._learn(X, Y, observed, order=None)
@@ -213,7 +218,7 @@ class OnlineBayes(LabelModel):
         state = self.state_
         likelihood = Likelihood(
             table(),
-            noise=float(self.score_noise) ** 2,
+            noise=max(float(self.score_noise) ** 2, SMALLEST_VARIANCE),  # empty rows contradict each other without any
             margin=float(self.margin),
             skew=bool(self.skew_margin),
             flip=float(self.flip_probability),
@@ -243,6 +248,7 @@ class OnlineBayes(LabelModel):
             X = check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32))
         else:
             X = self._check_items(X)
+        check_sizes(self, X)
         return OnlinePosterior(
             self.state_, self._prepare(X), float(self.score_noise) ** 2, one_label=self.coupling == "multiclass"
         )
@@ -258,6 +264,7 @@ class OnlineBayes(LabelModel):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to one file, NumPy's npz with the settings as JSON inside; replaced only when complete."""
+        check_is_fitted(self)
         _online_files.save(self, path)
 
     @classmethod
@@ -269,14 +276,15 @@ class OnlineBayes(LabelModel):
 
     def _prepare(self, X: Any) -> Any:
         """A CSR copy in the weights' precision: folded if asked for, without zeros and doubles, rows of unit length."""
-        X = sp.csr_array(X, dtype=self.dtype, copy=True)
+        X = sp.csr_array(X, copy=True)
         X.sum_duplicates()
         if self.hash_features is not None:
             X = hash_columns(X, self.hash_features)
         if not X.data.all():
             X.eliminate_zeros()
         if self.normalize == "l2":
-            scale_rows(X.indptr, X.data)
+            scale_rows(X.indptr, X.data)  # before the precision is cut: the squares of 1e20 are beyond float32
+        X.data = X.data.astype(self.dtype, copy=False)
         return X
 
     def _check_more(self, X: Any, Y: Any, observed: Any) -> tuple[Any, BoolArray, BoolArray]:
@@ -289,8 +297,9 @@ class OnlineBayes(LabelModel):
         if len(np.shape(Y)) == 2:
             self.n_labels_ = max(np.shape(Y)[1], known[1])
         try:
-            X, Y, observed = self._check_training(X, Y, observed, reset=False)
+            X, Y, observed = self._check_training(X, Y, observed, reset=False, may_be_unanswered=True)
             check_rows(self.coupling, Y, observed)
+            check_sizes(self, X)
         except ValueError:
             self.n_features_in_, self.n_labels_ = known  # as if nothing had come
             raise

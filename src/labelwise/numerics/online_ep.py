@@ -219,10 +219,16 @@ def project(
 
 @compiled
 def scale_rows(indptr: IntArray, values: FloatArray) -> None:
-    """Scale every item to unit length, in place; an empty one stays empty."""
+    """Scale every item to unit length, in place; an empty one stays empty.
+
+    By the largest value first, whose square may be out of range. Values are not zero.
+    """
     for i in range(indptr.size - 1):
-        square = 0.0
+        largest, square = 0.0, 0.0
         for k in range(indptr[i], indptr[i + 1]):
+            largest = max(largest, abs(values[k]))
+        for k in range(indptr[i], indptr[i + 1]):
+            values[k] /= largest
             square += values[k] * values[k]
         for k in range(indptr[i], indptr[i + 1]):
             values[k] /= math.sqrt(square)
