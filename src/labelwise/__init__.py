@@ -4,7 +4,7 @@ from labelwise import data, decisions, experiments, models, queries
 from labelwise.campaign import Campaign
 from labelwise.data import read, write
 from labelwise.decisions import ClassMass, ExpectedF1, Threshold, TopLabels, TunedThreshold
-from labelwise.models import BinaryRelevance, CompressedLabelGP, LabelGP, OnlineBayes
+from labelwise.models import BinaryRelevance, CompressedLabelGP, LabelGP, LabelMixtureGP, OnlineBayes
 from labelwise.queries import Diagnosis, LabelCovariance, MutualInformation, Random, Uncertainty
 from labelwise.records import Answer, LabelData, Question
 
@@ -21,6 +21,7 @@ __all__ = [
     "LabelCovariance",
     "LabelData",
     "LabelGP",
+    "LabelMixtureGP",
     "MutualInformation",
     "OnlineBayes",
     "Question",

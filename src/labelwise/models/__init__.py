@@ -6,13 +6,15 @@ from labelwise.models.base import LabelModel
 from labelwise.models.binary_relevance import BinaryRelevance
 from labelwise.models.compressed_label_gp import CompressedLabelGP
 from labelwise.models.label_gp import LabelGP
+from labelwise.models.label_mixture_gp import LabelMixtureGP
 from labelwise.models.online_bayes import OnlineBayes
 
 BY_NAME: dict[str, Callable[[], LabelModel]] = {  # the first is the default
     "label_gp": LabelGP,
     "binary_relevance": BinaryRelevance,
     "compressed_label_gp": CompressedLabelGP,
+    "label_mixture_gp": LabelMixtureGP,
     "online_bayes": OnlineBayes,
 }
 
-__all__ = ["BY_NAME", "BinaryRelevance", "CompressedLabelGP", "LabelGP", "LabelModel", "OnlineBayes"]
+__all__ = ["BY_NAME", "BinaryRelevance", "CompressedLabelGP", "LabelGP", "LabelMixtureGP", "LabelModel", "OnlineBayes"]

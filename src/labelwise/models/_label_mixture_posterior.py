@@ -1,0 +1,172 @@
+"""What a fitted `LabelMixtureGP` believes about a batch of items, computed when asked for."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.special import softmax
+
+from labelwise.models._label_mixture_state import FittedMixture
+from labelwise.numerics.gate_moments import GateMoments, logistic_softmax
+from labelwise.numerics.mixture_covariance import mixture_factor, mixture_log_determinants, own_variances
+from labelwise.posterior import BoolArray, FloatArray, LabelCovariances, LabelPosterior
+
+LEAST_WEIGHT = 1e-4  # of a component, by the regression gate
+
+
+class MixtureCovariances(LabelCovariances):
+    """diag(u) + Θ̃ᵀ diag(π) Θ̃ per item, whose determinants need no factor of every item."""
+
+    def __init__(self, weights: FloatArray, theta: FloatArray) -> None:
+        object.__setattr__(self, "diagonal", own_variances(weights, theta))
+        object.__setattr__(self, "weights", weights)  # (n, c)
+        object.__setattr__(self, "theta", theta)  # (c, q)
+
+    weights: FloatArray
+    theta: FloatArray
+
+    @cached_property
+    def factor(self) -> FloatArray:  # (n, q, c), made when asked for
+        return mixture_factor(self.weights, self.theta)
+
+    def variances(self) -> FloatArray:
+        p = self.weights @ self.theta
+        return p * (1 - p)
+
+    def log_determinants(self) -> FloatArray:
+        return mixture_log_determinants(self.weights, self.theta)
+
+
+class MixturePosterior(LabelPosterior):
+    """Beliefs of a `LabelMixtureGP` about some items: a mixture of independent labels, weighted by the features.
+
+    Means, covariances and draws of labels are exact for the fitted mixture, and so is `given`: known labels change
+    the weights by Bayes' rule.
+    """
+
+    def __init__(
+        self, fitted: FittedMixture, X: Any, *, rough: bool = False, known: tuple[Any, Any] | None = None
+    ) -> None:
+        super().__init__(X.shape[0], fitted.n_labels)
+        self._fitted, self._X, self._rough, self._known = fitted, X, rough, known
+
+    @cached_property
+    def _prepared(self) -> Any:
+        return self._fitted.scaling(self._X)
+
+    @cached_property
+    def _moments(self) -> GateMoments:
+        return self._fitted.moments(self._prepared, rough=self._rough)
+
+    @cached_property
+    def _theta(self) -> FloatArray:
+        return self._fitted.label_probabilities  # (c, q)
+
+    @cached_property
+    def _gates(self) -> FloatArray:
+        """(n, c) E[π] of the items' features alone, divided by the number of restarts."""
+        regression, n_restarts = self._fitted.regression, len(self._fitted.restarts)
+        if regression is None:
+            return self._moments.mean / n_restarts
+        mean = np.maximum(regression.mean(self._prepared), LEAST_WEIGHT)
+        for part in self._fitted.parts:
+            mean[:, part] /= mean[:, part].sum(axis=1, keepdims=True)
+        return mean / n_restarts
+
+    @cached_property
+    def _weights(self) -> FloatArray:
+        if self._known is None:
+            return self._gates
+        values, observed = self._known_arrays()
+        log_theta, log_not = np.log(self._theta), np.log1p(-self._theta)
+        fit = (values & observed) @ log_theta.T + (~values & observed) @ log_not.T
+        return softmax(np.log(np.maximum(self._gates, 1e-300)) + fit, axis=1)
+
+    def component_weights(self) -> FloatArray:
+        """(n, c) probability that each item comes from each component, of all restarts together."""
+        return self._weights
+
+    def gate_variances(self) -> FloatArray:
+        """(n, c) variance of each gate, within its own restart: what the features leave open."""
+        return self._moments.variance
+
+    def probabilities(self) -> FloatArray:
+        p = self._weights @ self._theta
+        if self._known is None:
+            return p
+        values, observed = self._known_arrays()
+        return np.where(observed, values, p)
+
+    def rows(self, rows: npt.NDArray[np.intp] | slice) -> MixturePosterior:
+        known = None if self._known is None else (self._known[0][rows], self._known[1][rows])
+        return MixturePosterior(self._fitted, self._X[rows], rough=self._rough, known=known)
+
+    def rough(self) -> MixturePosterior:
+        """The gates by the probit shortcut, their variances in single precision."""
+        return MixturePosterior(self._fitted, self._X, rough=True, known=self._known)
+
+    def given(self, values: Any, observed: Any) -> MixturePosterior:
+        """The same beliefs once some of the items' own labels are known, exactly."""
+        for name, matrix in (("values", values), ("observed", observed)):
+            if matrix.shape != (self.n_items, self.n_labels):
+                raise ValueError(f"{name} has shape {matrix.shape}, expected {(self.n_items, self.n_labels)}")
+        if self._known is not None:
+            before, known = self._known_arrays()
+            values, observed = _booleans(values), _booleans(observed)
+            values, observed = np.where(observed, values, before), observed | known
+        return MixturePosterior(self._fitted, self._X, rough=self._rough, known=(values, observed))
+
+    def label_covariances(self) -> LabelCovariances:
+        if self._known is None:
+            return MixtureCovariances(self._weights, self._theta)
+        _, observed = self._known_arrays()
+        diagonal = np.where(observed, 1e-12, own_variances(self._weights, self._theta))
+        factor = np.where(observed[:, :, None], 0.0, mixture_factor(self._weights, self._theta))
+        return LabelCovariances(diagonal, factor)
+
+    def feature_variances(self) -> FloatArray:
+        """(n,) mean over components of Var π; by the regression gate the variance of its one process."""
+        if self._fitted.regression is not None:
+            return self._fitted.regression.variances(self._prepared)
+        return self._moments.variance.mean(axis=1)
+
+    def sample_labels(self, n_samples: int, rng: np.random.Generator) -> BoolArray:
+        """(s, n, q): a component drawn for each item, then its labels, so that dependence is the mixture's own."""
+        edges = np.cumsum(self._weights, axis=1)[:, :-1]  # (n, c - 1)
+        component = (rng.random((n_samples, self.n_items, 1)) > edges).sum(axis=2)  # (s, n)
+        drawn = rng.random((n_samples, self.n_items, self.n_labels)) < self._theta[component]
+        if self._known is None:
+            return drawn
+        values, observed = self._known_arrays()
+        return np.where(observed, values, drawn)
+
+    def sample_probabilities(self, n_samples: int, rng: np.random.Generator) -> FloatArray:
+        """(s, n, q) probabilities under draws of a restart, its gates and its label probabilities."""
+        drawn = np.empty((n_samples, self.n_items, self.n_labels))
+        which = rng.integers(len(self._fitted.restarts), size=n_samples)
+        for number, (restart, part) in enumerate(zip(self._fitted.restarts, self._fitted.parts, strict=True)):
+            samples = np.flatnonzero(which == number)
+            theta = rng.beta(restart.present, restart.absent, (samples.size, *restart.present.shape))  # (s, k, q)
+            drawn[samples] = self._sample_gates(part, samples.size, rng) @ theta
+        return drawn
+
+    def _sample_gates(self, part: slice, n_samples: int, rng: np.random.Generator) -> FloatArray:
+        mean, variance = self._latent
+        noise = rng.standard_normal((n_samples, self.n_items, part.stop - part.start))
+        return logistic_softmax(mean[:, part] + np.sqrt(variance[:, part]) * noise)
+
+    @cached_property
+    def _latent(self) -> tuple[FloatArray, FloatArray]:
+        return self._fitted.latent(self._prepared)
+
+    def _known_arrays(self) -> tuple[BoolArray, BoolArray]:
+        assert self._known is not None
+        return _booleans(self._known[0]), _booleans(self._known[1])
+
+
+def _booleans(matrix: Any) -> BoolArray:
+    return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix, dtype=bool)
