@@ -1,0 +1,119 @@
+"""Feature penalty and number of sweeps, chosen by labels and items that are hidden from the fit for the purpose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_random_state
+
+from labelwise.models._factor_training import (
+    FactorProblem,
+    FactorSettings,
+    Learnt,
+    first_factors,
+    prepare_fit,
+    sweeps,
+    transfer,
+    with_feature_penalty,
+)
+from labelwise.models.base import BoolArray
+from labelwise.posterior import FloatArray
+
+IntArray = npt.NDArray[np.intp]
+PENALTIES = (0.05, 0.15, 0.5, 1.5)  # in units of the mean squared length of a row
+SWEEPS = (5, 10, 20, 40)
+FALLBACK_PENALTY, FALLBACK_SWEEPS = 0.5, 20
+FEWEST_LABELS = 8  # below, hiding half of them says nothing
+FEWEST_ITEMS = 20
+HELD_OUT = 5  # one item in so many
+CUTS = (1, 3, 5)
+
+
+@dataclass(frozen=True)
+class FactorChoice:
+    """The feature penalty and the number of sweeps to use, and what each candidate scored."""
+
+    penalty: float
+    n_iterations: int
+    scores: dict[tuple[float, int], float]
+
+
+def choose(model: Any, problem: FactorProblem, settings: FactorSettings) -> FactorChoice:
+    """Penalty and sweeps as the parameters have them; "auto" by hiding, or by habit where that is impossible."""
+    unit = problem.scale()
+    free = model.feature_penalty == "auto", model.n_iterations == "auto"
+    penalties = tuple(unit * p for p in PENALTIES) if free[0] else (float(model.feature_penalty),)
+    n_sweeps = SWEEPS if free[1] else (int(model.n_iterations),)
+    if not any(free):
+        return FactorChoice(penalties[0], n_sweeps[0], {})
+    rng = np.random.default_rng(check_random_state(model.random_state).randint(2**31))
+    chosen = choose_by_hiding(problem, settings, penalties, n_sweeps, model.n_trials, rng)
+    if chosen is not None:
+        return chosen
+    penalty = unit * FALLBACK_PENALTY if free[0] else penalties[0]
+    return FactorChoice(penalty, FALLBACK_SWEEPS if free[1] else n_sweeps[0], {})
+
+
+def choose_by_hiding(
+    problem: FactorProblem,
+    settings: FactorSettings,
+    penalties: tuple[float, ...],
+    n_sweeps: tuple[int, ...],
+    n_trials: int,
+    rng: np.random.Generator,
+) -> FactorChoice | None:
+    """The best of the grid on a fifth of the items; None where there is too little to hide.
+
+    Where there are labels to be learnt from counts alone, half of the seen ones are hidden too, and precision among
+    those decides; otherwise the log-likelihood of the held-out answers does.
+    """
+    n, s = problem.Y.shape
+    among_unseen = problem.n_unseen > 0
+    if n < FEWEST_ITEMS or (among_unseen and s < FEWEST_LABELS):
+        return None
+    scores: dict[tuple[float, int], list[float]] = {(p, t): [] for p in penalties for t in n_sweeps}
+    for _ in range(n_trials):
+        items = rng.permutation(n)[: n // HELD_OUT]
+        labels = np.sort(rng.permutation(s)[: s // 2]) if among_unseen else np.empty(0, dtype=np.intp)
+        trial = problem.hide(items, labels)
+        for key, value in _try(problem, trial, items, labels, (settings, penalties, n_sweeps)).items():
+            scores[key].append(value)
+    means = {key: float(np.mean(values)) for key, values in scores.items()}
+    best = max(means, key=lambda key: (means[key], key[0], -key[1]))  # ties: the stronger penalty, the fewer sweeps
+    return FactorChoice(best[0], best[1], means)
+
+
+def _try(
+    problem: FactorProblem, trial: FactorProblem, items: IntArray, labels: IntArray, grid: tuple[Any, ...]
+) -> dict[tuple[float, int], float]:
+    settings, penalties, n_sweeps = grid
+    kept = np.delete(np.arange(problem.Y.shape[1]), labels)
+    order = np.concatenate([kept, labels])
+    held = problem.X[items]
+    truth, known = problem.Y[np.ix_(items, order)], problem.observed[np.ix_(items, order)]
+    found = {}
+    for penalty in penalties:
+        own = with_feature_penalty(settings, penalty)
+        fit = prepare_fit(trial, own)
+        start = first_factors(trial, own, fit)
+        for step, factors in enumerate(sweeps(fit, start, max(n_sweeps)), 1):
+            if step not in n_sweeps:
+                continue
+            scores = Learnt(fit, factors, transfer(own, fit, factors)).scores(held)  # (held, s)
+            if labels.size:
+                value = mean_precision(scores[:, kept.size :], truth[:, kept.size :], known[:, kept.size :])
+            else:
+                value = float((scores * truth - np.logaddexp(0, scores))[known].mean())
+            found[penalty, step] = value
+    return found
+
+
+def mean_precision(scores: FloatArray, truth: BoolArray, known: BoolArray) -> float:
+    """The mean of precision at 1, 3 and 5 among the entries that are known."""
+    cuts = [k for k in CUTS if k <= scores.shape[1]]
+    best = np.argsort(-np.where(known, scores, -np.inf), axis=1, kind="stable")[:, : cuts[-1]]
+    hits = np.take_along_axis(truth & known, best, axis=1)
+    return float(np.mean([hits[:, :k].mean() for k in cuts]))

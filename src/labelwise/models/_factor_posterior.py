@@ -1,0 +1,150 @@
+"""What a factor model believes about a batch of items, computed when asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, logit
+
+from labelwise.models._factor_training import IntArray, Learnt
+from labelwise.numerics.feature_regression import FeatureUncertainty
+from labelwise.numerics.feature_scaling import FeatureScaling
+from labelwise.numerics.label_correlation import LabelCorrelation, low_rank
+from labelwise.posterior import FloatArray, ItemCovariance, LabelCovariances, LabelPosterior
+
+LOGISTIC_VARIANCE = np.pi**2 / 3  # of the noise that makes a 0/1 label out of log-odds
+MOST_RANK = 16  # directions in which the labels of an item are believed to move together
+
+
+@dataclass(frozen=True, eq=False)
+class FittedFactors:
+    """Everything a posterior needs of the fitted model, labels in the user's order."""
+
+    scaling: FeatureScaling
+    weights: FloatArray  # W (d, k)
+    loadings: FloatArray  # V (q, k); zero where there is no score
+    biases: FloatArray  # (q,)
+    scored: npt.NDArray[np.bool_]  # (q,) False: neither answers nor counts, a base rate is all there is
+    item_precision: float  # λ_u
+    label_covariances: FloatArray | None  # S_v (q, k, k) of variational beliefs
+    uncertainty: FeatureUncertainty
+
+    @classmethod
+    def of(cls, learnt: Learnt, order: tuple[IntArray, int], rate: float, scaling: FeatureScaling) -> FittedFactors:
+        """Learnt factors with the labels put where `order` says, out of so many; the others get the base rate."""
+        told, n_labels = order
+        k = learnt.factors.labels.shape[1]
+        loadings, biases = np.zeros((n_labels, k)), np.full(n_labels, logit(rate))
+        loadings[told], biases[told] = learnt.loadings(), learnt.biases()
+        scored = np.zeros(n_labels, dtype=bool)
+        scored[told] = True
+        fit, precision = learnt.fit, learnt.fit.penalties.items
+        uncertainty = FeatureUncertainty(fit.regression.X, fit.regression.penalty, 1 / precision)
+        weights = learnt.factors.weights.astype(np.float64)
+        return cls(scaling, weights, loadings, biases, scored, precision, None, uncertainty)
+
+    @cached_property
+    def correlation(self) -> LabelCorrelation:
+        """Of an item's labels given its features: they share u ~ N(Wᵀx, I/λ_u), each has a logistic noise of its own.
+
+        Cov(ψ, ψ') = v·v'/λ_u, and on the diagonal what the doubt about v adds.
+        """
+        shared = self.loadings @ self.loadings.T / self.item_precision  # (q, q)
+        doubt = 0.0
+        if self.label_covariances is not None:
+            doubt = np.trace(self.label_covariances, axis1=1, axis2=2) / self.item_precision
+        spread = np.sqrt(shared.diagonal() + doubt + LOGISTIC_VARIANCE)
+        correlation = shared / np.outer(spread, spread)
+        np.fill_diagonal(correlation, 1.0)
+        return low_rank(correlation, MOST_RANK)
+
+    def variances(self, expected: FloatArray) -> FloatArray:
+        """(n, q) of the log-odds: x'W'S_v W x + (|v|² + tr S_v)/λ_u."""
+        own = np.einsum("qk,qk->q", self.loadings, self.loadings)
+        if self.label_covariances is None:
+            return np.broadcast_to(own / self.item_precision, (len(expected), own.size))
+        own = own + np.trace(self.label_covariances, axis1=1, axis2=2)
+        flat = self.label_covariances.reshape(own.size, -1)  # (q, k²)
+        outer = (expected[:, :, None] * expected[:, None, :]).reshape(len(expected), -1)
+        return np.maximum(outer @ flat.T, 0.0) + own / self.item_precision
+
+
+class FactorPosterior(LabelPosterior):
+    """Beliefs of a factor model about some items.
+
+    `probabilities` are plug-in: the logistic function at the mean log-odds, which is better calibrated than averaging
+    over the doubt. `scores` are the log-odds, −∞ for labels about which nothing is known, so that they rank last.
+    """
+
+    def __init__(self, fitted: FittedFactors, X: Any) -> None:
+        super().__init__(X.shape[0], fitted.biases.size)
+        self._fitted, self._X = fitted, X
+
+    def rows(self, rows: npt.NDArray[np.intp] | slice) -> FactorPosterior:
+        return FactorPosterior(self._fitted, self._X[rows])
+
+    @cached_property
+    def _prepared(self) -> Any:
+        return self._fitted.scaling(self._X)
+
+    @cached_property
+    def _expected(self) -> FloatArray:
+        """(n, k) the items' factors as their features have it."""
+        return np.asarray(self._prepared @ self._fitted.weights)
+
+    def log_odds(self) -> FloatArray:
+        """(n, q) mean log-odds."""
+        return self._expected @ self._fitted.loadings.T + self._fitted.biases
+
+    def scores(self) -> FloatArray:
+        """(n, q) what labels are ranked by."""
+        return np.where(self._fitted.scored, self.log_odds(), -np.inf)
+
+    def variances(self) -> FloatArray:
+        """(n, q) variance of the log-odds; without variational beliefs only that of the item's own factors."""
+        return self._fitted.variances(self._expected)
+
+    def probabilities(self) -> FloatArray:
+        return expit(self.log_odds())
+
+    def moderated_probabilities(self) -> FloatArray:
+        """(n, q) probabilities averaged over the doubt about the log-odds (MacKay's approximation)."""
+        return expit(self.log_odds() / np.sqrt(1 + np.pi * self.variances() / 8))
+
+    def label_covariances(self) -> LabelCovariances:
+        p, correlation = self.probabilities(), self._fitted.correlation
+        deviation = np.sqrt(np.maximum(p * (1 - p), 1e-12))  # (n, q)
+        return LabelCovariances(deviation**2 * correlation.diagonal, deviation[:, :, None] * correlation.factor)
+
+    def item_covariance(self) -> ItemCovariance:
+        """Between the items' factors, from what the training items leave open about the feature weights."""
+        return self._fitted.uncertainty.between(self._prepared)
+
+    def sample_probabilities(self, n_samples: int, rng: np.random.Generator) -> FloatArray:
+        """(s, n, q) probabilities under draws of the labels' factors (one per draw) and the items' own (one each).
+
+        Averaging the logistic function over log-odds of variance s² pulls it towards one half; means are stretched
+        by √(1 + πs²/8) first, so that the mean over draws stays at the calibrated probability.
+        """
+        fitted, k = self._fitted, self._fitted.weights.shape[1]
+        drawn = np.empty((n_samples, self.n_items, self.n_labels))
+        stretch = np.sqrt(1 + np.pi * self.variances() / 8)  # (n, q)
+        mean = self.log_odds()
+        roots = None if fitted.label_covariances is None else _roots(fitted.label_covariances)
+        for t in range(n_samples):
+            V = fitted.loadings
+            if roots is not None:
+                V = V + np.einsum("qij,qj->qi", roots, rng.standard_normal(V.shape))
+            u = self._expected + rng.standard_normal((self.n_items, k)) / np.sqrt(fitted.item_precision)
+            drawn[t] = expit(mean * stretch + u @ V.T + fitted.biases - mean)
+        return drawn
+
+
+def _roots(covariances: FloatArray) -> FloatArray:
+    """(q, k, k) with R Rᵀ = S, for covariances that may be zero."""
+    values, vectors = np.linalg.eigh(covariances)
+    return vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]

@@ -1,0 +1,235 @@
+"""Latent factors of labels and of their co-occurrence counts, for labels with few answers or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from labelwise.models._factor_choice import choose
+from labelwise.models._factor_posterior import FactorPosterior, FittedFactors
+from labelwise.models._factor_training import (
+    FactorProblem,
+    FactorSettings,
+    check_settings,
+    count_labels,
+    learn_factors,
+    precision_of,
+    seen_counts,
+    to_precision,
+    with_feature_penalty,
+)
+from labelwise.models.base import BoolArray, LabelModel
+from labelwise.numerics.calibration import base_rates
+from labelwise.numerics.count_scaling import check_counts
+from labelwise.numerics.factor_model import Penalties
+from labelwise.numerics.feature_scaling import learn_scaling
+from labelwise.numerics.weighted_ridge import RowSolver
+
+CHOICES = {
+    "unseen": ("regression", "kernel", "fold_in"),
+    "solver": ("cg", "exact"),
+    "scale": ("auto", "none"),
+    "precision": ("auto", "float32", "float64"),
+}
+POSITIVE = ("item_penalty", "label_penalty", "bias_penalty", "transfer_penalty", "counts_weight")
+
+
+class CooccurrenceFactors(LabelModel):
+    """Logistic factors of the labels and negative binomial factors of their co-occurrence counts, learnt together.
+
+    An item's log-odds of a label are u·v + b with u ≈ Wᵀx; the count of items with labels l and j has the log-mean
+    v_l·β_j + a_l + c_j (up to a constant). Both share the label factors v, so counts help where answers are few, and
+    for a label that nobody was ever asked about, v and b are regressed on its β and c. Learnt by expectation
+    maximisation with Pólya-Gamma expectations. `docs/mathematics/cooccurrence_factors.md` has the formulas, and what
+    differs from the paper.
+
+    Parameters
+    ----------
+    n_factors : int, optional
+        k. By default the number of labels with answers, at most 100.
+    cooccurrence : (q, q) array, optional
+        Symmetric counts ≥ 0 of items that carry both labels, in the order of the labels, NaN where unknown. They may
+        come from other items. By default the training labels are counted, which says nothing of a label without any
+        answer.
+    feature_penalty : float or "auto"
+        λ_w, the one that matters most. "auto": chosen together with the number of sweeps by hiding some of the items
+        and, if there are labels without answers, half of the labels.
+    n_iterations : int or "auto"
+        Sweeps. The best predictions come long before the objective's maximum.
+    item_penalty, label_penalty, bias_penalty : float
+        λ_u, λ_v = λ_b, and λ_0: precisions of the priors of u around Wᵀx, of v and β, and of the biases.
+    counts_weight : float
+        How much a count says against an answer, α.
+    overdispersion : float or "learn"
+        r of the negative binomial: the variance of a count is its mean + mean² / r.
+    count_diagonal : bool
+        Whether the count of a label with itself is used.
+    unseen : "regression", "kernel" or "fold_in"
+        How a label without answers gets v and b: a linear or an rbf ridge regression on β and c, or by its own row of
+        counts.
+    transfer_penalty : float
+        λ_ψ of that regression.
+    bias : bool
+        Whether labels and counts have biases. The paper has none.
+    solver : "cg" or "exact"
+        A few conjugate gradient steps for all rows at once, or each row's own system.
+    cg_steps : int
+    tolerance : float, optional
+        Stop where the objective rises by less than this share of itself; needs the objective at every sweep.
+    scale : "auto" or "none"
+        How features are prepared. "auto": columns of dense features standardised, then rows scaled to unit length.
+    precision : "auto", "float32" or "float64"
+        "auto" is single precision for more than 200 000 entries of Y.
+    n_trials : int
+        How often items and labels are hidden for a choice.
+    random_state : int, RandomState, Generator or None
+        Draws what is hidden. The fit itself draws nothing.
+
+    Attributes
+    ----------
+    factors_ : Factors
+        U, V, B, W, biases and over-dispersion, labels with answers first.
+    seen_, unseen_, untold_ : arrays of label numbers
+        With answers; without answers but with counts; with neither.
+    feature_penalty_, n_iterations_ : float, int
+        In use.
+    trial_scores_ : dict
+        (feature penalty, sweeps): score on what was hidden; empty where nothing was chosen.
+    objective_ : list of float
+        The last value of the log-posterior, or that of every sweep with `tolerance` or `on_step`.
+
+    References
+    ----------
+    Jain, Modhe & Rai, Scalable Generative Models for Multi-label Learning with Missing Labels, ICML 2017, and
+    the model with co-occurrence counts, UAI 2017. Polson, Scott & Windle, JASA 2013.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> truth = (X @ rng.normal(size=(4, 6)) > 0).astype(float)
+    >>> Y = truth.copy()
+    >>> Y[:, 5] = np.nan  # nobody was ever asked about the last label
+    >>> model = CooccurrenceFactors(cooccurrence=truth.T @ truth, feature_penalty=0.1).fit(X, Y)
+    >>> bool((model.predict(X)[:, 5] == truth[:, 5]).mean() > 0.7)
+    True
+    """
+
+    def __init__(
+        self,
+        n_factors: int | None = None,
+        *,
+        cooccurrence: Any = None,
+        feature_penalty: float | Literal["auto"] = "auto",
+        n_iterations: int | Literal["auto"] = "auto",
+        item_penalty: float = 1.0,
+        label_penalty: float = 10.0,
+        bias_penalty: float = 0.01,
+        counts_weight: float = 0.3,
+        overdispersion: float | Literal["learn"] = 5.0,
+        count_diagonal: bool = False,
+        unseen: Literal["regression", "kernel", "fold_in"] = "regression",
+        transfer_penalty: float = 0.5,
+        bias: bool = True,
+        solver: Literal["cg", "exact"] = "cg",
+        cg_steps: int = 3,
+        tolerance: float | None = None,
+        scale: Literal["auto", "none"] = "auto",
+        precision: Literal["auto", "float32", "float64"] = "auto",
+        n_trials: int = 3,
+        random_state: Any = None,
+    ) -> None:
+        self.n_factors = n_factors
+        self.cooccurrence = cooccurrence
+        self.feature_penalty = feature_penalty
+        self.n_iterations = n_iterations
+        self.item_penalty = item_penalty
+        self.label_penalty = label_penalty
+        self.bias_penalty = bias_penalty
+        self.counts_weight = counts_weight
+        self.overdispersion = overdispersion
+        self.count_diagonal = count_diagonal
+        self.unseen = unseen
+        self.transfer_penalty = transfer_penalty
+        self.bias = bias
+        self.solver = solver
+        self.cg_steps = cg_steps
+        self.tolerance = tolerance
+        self.scale = scale
+        self.precision = precision
+        self.n_trials = n_trials
+        self.random_state = random_state
+
+    @classmethod
+    def paper(cls, **parameters: Any) -> Self:
+        """The paper's settings as far as it states them: all precisions 1, no biases, features as they are. It
+        overfits after some eight sweeps. `parameters` are added to it, or replace some of it."""
+        ones = dict.fromkeys(("feature_penalty", "item_penalty", "label_penalty", "transfer_penalty"), 1.0)
+        stated: dict[str, Any] = {
+            "counts_weight": 1.0,
+            "overdispersion": 5.0,
+            "count_diagonal": True,
+            "bias": False,
+            "scale": "none",
+        }
+        return cls(**(ones | stated | {"n_iterations": 40} | parameters))
+
+    def fit(self, X: Any, Y: Any, observed: Any = None, *, on_step: Callable[[int, float], None] | None = None) -> Self:
+        """Learn from items X (n, d) and labels Y (n, q) of 0, 1 and, where unknown, NaN or not `observed`.
+
+        `on_step(sweep, objective)` is called after every sweep.
+        """
+        check_settings(self, CHOICES, POSITIVE)
+        X, Y, observed = self._check_training(X, Y, observed)
+        scaling = learn_scaling(X, self.scale)
+        answered = observed.any(axis=0)
+        dtype = precision_of(self.precision, Y.shape[0] * int(answered.sum()))
+        problem = self._problem(to_precision(scaling(X), dtype), Y, observed)
+        settings = self._settings()
+        choice = choose(self, problem, settings)
+        settings = with_feature_penalty(settings, choice.penalty)
+        learnt, self.objective_ = learn_factors(problem, settings, choice.n_iterations, self.tolerance, on_step)
+        self.feature_penalty_, self.n_iterations_ = choice.penalty, choice.n_iterations
+        self.trial_scores_, self.factors_ = choice.scores, learnt.factors
+        rate = float(base_rates(Y[:, answered], observed[:, answered]).mean())
+        told = np.concatenate([self.seen_, self.unseen_])
+        self._fitted = FittedFactors.of(learnt, (told, self.n_labels_), rate, scaling)
+        return self
+
+    def posterior(self, X: Any) -> FactorPosterior:
+        """Beliefs about the items X."""
+        X = self._check_items(X)
+        return FactorPosterior(self._fitted, X)
+
+    def _problem(self, X: Any, Y: BoolArray, observed: BoolArray) -> FactorProblem:
+        """Labels sorted into seen, unseen and untold, and the counts of the former with all that have any."""
+        answered: BoolArray = np.asarray(observed.any(axis=0))
+        self.seen_ = np.flatnonzero(answered)
+        given = (
+            count_labels(Y, observed) if self.cooccurrence is None else check_counts(self.cooccurrence, self.n_labels_)
+        )
+        told = ~np.isnan(given[:, answered]).all(axis=1)
+        self.unseen_, self.untold_ = np.flatnonzero(~answered & told), np.flatnonzero(~answered & ~told)
+        counts = seen_counts(given, self.seen_, self.unseen_, diagonal=self.count_diagonal)
+        return FactorProblem(X, Y[:, answered], observed[:, answered], counts)
+
+    def _settings(self) -> FactorSettings:
+        learn = self.overdispersion == "learn"
+        return FactorSettings(
+            n_factors=self.n_factors,
+            penalties=Penalties(
+                items=self.item_penalty,
+                labels=self.label_penalty,
+                columns=self.label_penalty,
+                biases=self.bias_penalty,
+                counts_weight=self.counts_weight,
+            ),
+            transfer_penalty=self.transfer_penalty,
+            overdispersion=5.0 if self.overdispersion == "learn" else self.overdispersion,
+            learn_overdispersion=learn,
+            bias=self.bias,
+            unseen=self.unseen,
+            solver=RowSolver(self.solver, self.cg_steps),
+        )

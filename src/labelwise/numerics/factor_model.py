@@ -1,0 +1,257 @@
+"""Logistic factors of labels and negative binomial factors of co-occurrence counts that share the labels' factors.
+
+ψ = U Vᵀ + b for labels, γ = V Bᵀ + a + c for counts, U ≈ X W. Labels are 0/1 with a mask, counts are any numbers ≥ 0
+with a mask; see `polya_gamma` for why both are "successes out of trials". After Jain, Modhe & Rai, UAI 2017,
+corrected: docs/mathematics/cooccurrence_factors.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import digamma, gammaln, polygamma
+
+from labelwise.numerics.feature_regression import FeatureRegression
+from labelwise.numerics.polya_gamma import log_likelihood
+from labelwise.numerics.weighted_ridge import RowSolver, View, row_chunks
+
+FloatArray = npt.NDArray[np.floating[Any]]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Penalties:
+    """Precisions of the Gaussian priors, and how much an entry of the counts says against one of the labels."""
+
+    items: float = 1.0  # λ_u: of an item's factors around what its features say
+    labels: float = 10.0  # λ_v
+    columns: float = 10.0  # λ_b: of the factors a label has as a column of the counts
+    features: float = 1.0  # λ_w
+    biases: float = 0.01  # λ_0
+    counts_weight: float = 0.3  # α
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Co-occurrence counts of the labels of Y (rows) with these and further labels (columns)."""
+
+    values: FloatArray  # (q, c), 0 where unknown
+    known: BoolArray  # (q, c)
+
+    def successes(self, weight: float) -> FloatArray:
+        return weight * self.values
+
+    def trials(self, weight: float, overdispersion: float) -> FloatArray:
+        return weight * np.where(self.known, self.values + overdispersion, 0.0)
+
+    def constant(self, overdispersion: float) -> float:
+        """Σ log Γ(m+r) − log Γ(r) − log m!: what the likelihood has besides successes out of trials."""
+        m, r = self.values[self.known], overdispersion
+        return float((gammaln(m + r) - gammaln(m + 1)).sum() - m.size * gammaln(r))
+
+
+@dataclass(frozen=True, eq=False)
+class FactorData:
+    """What a fit sees: labels and mask of n items as 0/1 bytes, in both orders, and counts or None."""
+
+    labels: npt.NDArray[np.uint8]  # (n, q)
+    observed: npt.NDArray[np.uint8]  # (n, q)
+    counts: Counts | None = None
+
+    @classmethod
+    def of(cls, Y: BoolArray, observed: BoolArray, counts: Counts | None = None) -> FactorData:
+        return cls((Y & observed).astype(np.uint8), observed.astype(np.uint8), counts)
+
+    @cached_property
+    def labels_by_label(self) -> npt.NDArray[np.uint8]:
+        return np.ascontiguousarray(self.labels.T)  # (q, n)
+
+    @cached_property
+    def observed_by_label(self) -> npt.NDArray[np.uint8]:
+        return np.ascontiguousarray(self.observed.T)
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """Everything that is learnt. `columns` and the biases of counts are empty where there are no counts."""
+
+    items: FloatArray  # U (n, k)
+    labels: FloatArray  # V (q, k)
+    columns: FloatArray  # B (c, k)
+    weights: FloatArray  # W (d, k)
+    label_bias: FloatArray  # b (q,)
+    row_bias: FloatArray  # a (q,)
+    column_bias: FloatArray  # c (c,)
+    overdispersion: float = 5.0
+    expected: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))  # X W (n, k)
+
+
+def start_factors(
+    data: FactorData, n_factors: int, n_features: int, *, overdispersion: float = 5.0, bias: bool = True, dtype: Any
+) -> Factors:
+    """Where a fit begins: label factors along the principal directions of the labels, all of the same length.
+
+    The paper draws them at random. The span of a random draw is as good where k reaches the number of labels; below
+    that the principal directions are the better span, and a start that depends on the data alone makes a fit that
+    does not depend on the order of the labels. Item factors, weights and column factors begin at zero.
+    """
+    (n, q), k, c = data.labels.shape, n_factors, 0 if data.counts is None else data.counts.values.shape[1]
+    rate = (data.labels.sum(axis=0) + 0.5) / (data.observed.sum(axis=0) + 1.0)  # (q,)
+    centred = data.labels - rate.astype(np.float32) * data.observed  # (n, q), 0 where unknown
+    directions = np.linalg.eigh((centred.T @ centred).astype(np.float64))[1][:, ::-1][:, :k]
+    V = np.zeros((q, k))  # factors beyond the number of labels stay at zero: they have nothing to tell apart
+    V[:, : directions.shape[1]] = 0.1 * np.sqrt(q) * directions
+    return Factors(
+        items=np.zeros((n, k), dtype),
+        labels=V.astype(dtype),
+        columns=np.zeros((c, k), dtype),
+        weights=np.zeros((n_features, k), dtype),
+        label_bias=(np.log(rate / (1 - rate)) if bias else np.zeros(q)).astype(dtype),
+        row_bias=np.zeros(q, dtype),
+        column_bias=(_start_columns(data.counts, overdispersion) if bias else np.zeros(c)).astype(dtype),
+        overdispersion=float(overdispersion),
+        expected=np.zeros((n, k), dtype),
+    )
+
+
+def _start_columns(counts: Counts | None, overdispersion: float) -> FloatArray:
+    """(c,) log of the mean count over r; 0 for a column of which nothing is known."""
+    if counts is None:
+        return np.zeros(0)
+    known = counts.known.sum(axis=0)
+    mean = (counts.values.sum(axis=0) + 0.5) / (np.maximum(known, 1) * overdispersion)
+    return np.where(known > 0, np.log(mean), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class FactorFit:
+    """One problem and how it is solved: data, priors, the regression on features, the solver, what is learnt."""
+
+    data: FactorData
+    penalties: Penalties
+    regression: FeatureRegression
+    solver: RowSolver = field(default_factory=RowSolver)
+    bias: bool = True
+    learn_overdispersion: bool = False
+
+    def sweep(self, factors: Factors) -> Factors:
+        """One round of expectation conditional maximisation: every line raises the objective."""
+        factors = self.update_items(factors)
+        factors = self.update_labels(factors)
+        factors = self.update_columns(factors)
+        factors = self.update_weights(factors)
+        factors = self.update_biases(factors)
+        return self.update_overdispersion(factors)
+
+    # -- views: who sees whom through which entries -------------------------------------------------------------------
+
+    def item_view(self, f: Factors) -> View:
+        """(n, q) entries seen from the items."""
+        return View(
+            f.labels, self.data.labels, self.data.observed, np.zeros(len(f.items), f.labels.dtype), f.label_bias
+        )
+
+    def label_views(self, f: Factors) -> list[View]:
+        """(q, n) entries of the labels and (q, c) counts, seen from the labels."""
+        data, none = self.data, np.zeros(len(f.items), f.labels.dtype)
+        views = [View(f.items, data.labels_by_label, data.observed_by_label, f.label_bias, none)]
+        if data.counts is not None:
+            views.append(View(f.columns, *self._count_entries(f), f.row_bias, f.column_bias))
+        return views
+
+    def column_view(self, f: Factors) -> View:
+        """(c, q) counts seen from the columns."""
+        successes, trials = self._count_entries(f)
+        return View(f.labels, successes.T, trials.T, f.column_bias, f.row_bias)
+
+    def _count_entries(self, f: Factors) -> tuple[FloatArray, FloatArray]:
+        assert self.data.counts is not None
+        weight = self.penalties.counts_weight
+        trials = self.data.counts.trials(weight, f.overdispersion)
+        return self.data.counts.successes(weight).astype(f.labels.dtype), trials.astype(f.labels.dtype)
+
+    # -- updates ------------------------------------------------------------------------------------------------------
+
+    def update_items(self, f: Factors) -> Factors:
+        improved = self.solver.improve(f.items, [self.item_view(f)], self.penalties.items, f.expected)
+        return replace(f, items=improved)
+
+    def update_labels(self, f: Factors) -> Factors:
+        return replace(f, labels=self.solver.improve(f.labels, self.label_views(f), self.penalties.labels))
+
+    def update_columns(self, f: Factors) -> Factors:
+        if self.data.counts is None:
+            return f
+        return replace(f, columns=self.solver.improve(f.columns, [self.column_view(f)], self.penalties.columns))
+
+    def update_weights(self, f: Factors) -> Factors:
+        """The paper has the penalty λ_w; with λ_u ≠ 1 the maximum is at λ_w / λ_u, which `regression` was made with."""
+        weights = self.regression.solve(f.items, f.weights)
+        return replace(f, weights=weights, expected=self.regression.fitted(weights))
+
+    def update_biases(self, f: Factors) -> Factors:
+        if not self.bias:
+            return f
+        f = replace(f, label_bias=self.step_biases(f.label_bias, self.label_views(f)[0], f.labels))
+        if self.data.counts is None:
+            return f
+        f = replace(f, row_bias=self.step_biases(f.row_bias, self.label_views(f)[1], f.labels))
+        return replace(f, column_bias=self.step_biases(f.column_bias, self.column_view(f), f.columns))
+
+    def step_biases(self, bias: FloatArray, view: View, A: FloatArray) -> FloatArray:
+        """The bound's maximum over the row offsets of a view: b + (Σ slope − λ₀ b) / (Σ weight + λ₀)."""
+        better = np.empty_like(bias)
+        for part in row_chunks(*view.trials.shape):
+            slope, weights = view.rows(part).slopes(A[part])
+            gain = slope.sum(axis=1) - self.penalties.biases * bias[part]
+            better[part] = bias[part] + gain / (weights.sum(axis=1) + self.penalties.biases)
+        return better
+
+    def update_overdispersion(self, f: Factors) -> Factors:
+        """Newton in log r on the counts' likelihood, the step at most ½ and halved until it rises."""
+        counts = self.data.counts
+        if not self.learn_overdispersion or counts is None:
+            return f
+        gamma = f.labels.astype(np.float64) @ f.columns.T + f.column_bias + f.row_bias[:, None]
+        m, spent, r = counts.values[counts.known], np.logaddexp(0, gamma)[counts.known].sum(), f.overdispersion
+
+        def value(r: float) -> float:
+            return float(gammaln(m + r).sum() - m.size * gammaln(r) - r * spent)
+
+        slope = r * (digamma(m + r).sum() - m.size * digamma(r) - spent)
+        curve = slope + r * r * (polygamma(1, m + r).sum() - m.size * polygamma(1, r))
+        step = float(np.clip(slope / max(-curve, 1e-12) if curve < 0 else np.sign(slope), -0.5, 0.5))
+        while abs(step) > 1e-9 and value(r * np.exp(step)) < value(r):
+            step /= 2
+        return replace(f, overdispersion=float(r * np.exp(step))) if value(r * np.exp(step)) > value(r) else f
+
+    # -- objective ----------------------------------------------------------------------------------------------------
+
+    def objective(self, f: Factors) -> float:
+        """Log-likelihoods and log-priors, up to the priors' constants, summed in float64."""
+        p = self.penalties
+        total = _view_likelihood(self.item_view(f), f.items)
+        if self.data.counts is not None:
+            total += _view_likelihood(self.label_views(f)[1], f.labels)
+            total += p.counts_weight * self.data.counts.constant(f.overdispersion)
+        squares = (
+            (p.items, f.items - f.expected),
+            (p.labels, f.labels),
+            (p.columns, f.columns),
+            (p.features, f.weights),
+            *((p.biases, bias) for bias in (f.label_bias, f.row_bias, f.column_bias)),
+        )
+        return total - 0.5 * sum(penalty * float(np.square(x, dtype=np.float64).sum()) for penalty, x in squares)
+
+
+def _view_likelihood(view: View, A: FloatArray) -> float:
+    total = 0.0
+    for part in row_chunks(*view.trials.shape):
+        some = view.rows(part)
+        psi = some.psi(A[part]).astype(np.float64, copy=False)
+        total += float(log_likelihood(some.successes, some.trials, psi).sum())
+    return total
