@@ -4,8 +4,15 @@ from labelwise import data, decisions, experiments, models, queries
 from labelwise.campaign import Campaign
 from labelwise.data import read, write
 from labelwise.decisions import ClassMass, ExpectedF1, Threshold, TopLabels, TunedThreshold
-from labelwise.models import BinaryRelevance, CompressedLabelGP, LabelGP, LabelMixtureGP, OnlineBayes
-from labelwise.queries import Diagnosis, LabelCovariance, MutualInformation, Random, Uncertainty
+from labelwise.models import (
+    BinaryRelevance,
+    CompressedLabelGP,
+    LabelGP,
+    LabelMixtureGP,
+    OnlineBayes,
+    OrthogonalTargetGP,
+)
+from labelwise.queries import Diagnosis, LabelCovariance, MutualInformation, Random, TargetEntropy, Uncertainty
 from labelwise.records import Answer, LabelData, Question
 
 __version__ = "0.1.0"
@@ -24,8 +31,10 @@ __all__ = [
     "LabelMixtureGP",
     "MutualInformation",
     "OnlineBayes",
+    "OrthogonalTargetGP",
     "Question",
     "Random",
+    "TargetEntropy",
     "Threshold",
     "TopLabels",
     "TunedThreshold",

@@ -76,6 +76,40 @@ class ItemCovariance(Protocol):
     def factor(self) -> FloatArray | None: ...
 
 
+class DivisibleCovariance(ItemCovariance, Protocol):
+    """One that can be looked at for some of the items, where all of them are too many."""
+
+    def rows(self, rows: npt.NDArray[np.intp]) -> ItemCovariance: ...
+
+
+@dataclass(frozen=True, eq=False)
+class TargetGroup:
+    """Targets of a model that share a covariance between items up to their scales.
+
+    Target g of the group has the variance `scales`[g] · diagonal + `noises`[g] at an item, noise included, and counts
+    `weights`[g]. `covariance` is that of the batch in common units, with `covariance.noise` for the noise there.
+    Where the batch is too large for variances to be kept, `bounds` are upper bounds, which whoever computes some of
+    the variances may lower to them, and `covariance` is a `DivisibleCovariance`.
+    """
+
+    covariance: ItemCovariance
+    scales: FloatArray  # (k,)
+    noises: FloatArray  # (k,)
+    weights: FloatArray  # (k,)
+    bounds: FloatArray | None = None  # (n,) never below the diagonal
+
+    def entropies(self, variances: FloatArray) -> FloatArray:
+        """(m,) Σ_g w_g ln(s_g v + n_g) for variances v (m,) in common units; grows with v."""
+        total = (self.weights * np.log(np.maximum(self.noises, 1e-300))).sum()
+        for scale, noise, weight in zip(self.scales, self.noises, self.weights, strict=True):
+            total = total + weight * np.log1p(scale / max(noise, 1e-300) * variances)
+        return total
+
+    def spreads(self, variances: FloatArray) -> FloatArray:
+        """(m,) Σ_g w_g (s_g v + n_g)."""
+        return float(self.weights @ self.scales) * variances + float(self.weights @ self.noises)
+
+
 class LabelPosterior:
     """Beliefs about the labels of n items. A model overrides `probabilities`, `rows`, and what else it knows better.
 
@@ -111,6 +145,25 @@ class LabelPosterior:
         """
         covariance = self.item_covariance()
         return np.zeros(self.n_items) if covariance is None else covariance.diagonal()
+
+    def target_groups(self) -> tuple[TargetGroup, ...]:
+        """What the model regresses on, grouped by the covariance between items; empty where it has none.
+
+        By default one target, whatever has the covariance of `item_covariance`.
+        """
+        covariance = self.item_covariance()
+        if covariance is None:
+            return ()
+        one = np.ones(1)
+        return (TargetGroup(covariance, one, np.array([covariance.noise]), one),)
+
+    def ranking(self) -> FloatArray:
+        """(n, q) by what the model itself ranks the labels of an item; by default the probabilities."""
+        return self.probabilities()
+
+    def label_counts(self) -> FloatArray:
+        """(n,) how many labels each item is believed to have; by default the sum of its probabilities."""
+        return self.probabilities().sum(axis=1)
 
     def rough(self) -> LabelPosterior:
         """Nearly the same beliefs, computed faster: to score a large pool before a closer look at the best few."""

@@ -35,6 +35,10 @@ class KernelCovariance:
     def noise(self) -> float:
         return self._noise
 
+    def rows(self, rows: IntArray) -> KernelCovariance:
+        """Among some of the items only."""
+        return KernelCovariance(self._kernel, self._noise, self._X_full, self._L, self._X[rows])
+
     def diagonal(self) -> FloatArray:
         result = np.empty(self._X.shape[0])
         for start in range(0, self._X.shape[0], BLOCK):

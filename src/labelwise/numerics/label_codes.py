@@ -7,10 +7,12 @@ numbers are those of docs/mathematics/recovery.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+
+from labelwise.numerics.counter_random import standard_normals
 
 FloatArray = npt.NDArray[np.floating[Any]]
 BoolArray = npt.NDArray[np.bool_]
@@ -96,6 +98,22 @@ def orthogonal_projection(n_compressed: int, n_labels: int, rng: np.random.Gener
         raise ValueError(f"at most n_labels = {n_labels} orthonormal rows exist, got n_compressed = {n_compressed}")
     basis, R = np.linalg.qr(rng.standard_normal((n_labels, n_compressed)))
     return (basis * np.where(np.diag(R) < 0, -1.0, 1.0)).T  # QR fixes the signs by its own rule: undo it
+
+
+def addressed_projection(
+    n_compressed: int, n_labels: int, seed: int, kind: Literal["gaussian", "rademacher"] = "gaussian"
+) -> FloatArray:
+    """Random Φ (k, q) whose column j depends on the seed and j alone: a label added later leaves the others' codes.
+
+    Entries are N(0, 1/k), or ±1/√k where `kind` is "rademacher".
+
+    >>> np.array_equal(addressed_projection(3, 5, seed=1)[:, :4], addressed_projection(3, 4, seed=1))
+    True
+    """
+    _check_sizes(n_compressed, n_labels)
+    normal = standard_normals(np.arange(n_labels), n_compressed, seed=seed, sample=0, kind=0).astype(np.float64)
+    entries = np.where(normal < 0, -1.0, 1.0) if kind == "rademacher" else normal
+    return entries.T / np.sqrt(n_compressed)
 
 
 def identity_projection(n_labels: int) -> FloatArray:

@@ -8,6 +8,7 @@ from labelwise.queries.diagnosis import Diagnosis
 from labelwise.queries.label_covariance import LabelCovariance
 from labelwise.queries.mutual_information import MutualInformation
 from labelwise.queries.random import Random
+from labelwise.queries.target_entropy import TargetEntropy
 from labelwise.queries.uncertainty import Uncertainty
 
 BY_NAME: dict[str, Callable[[], Strategy]] = {
@@ -17,6 +18,8 @@ BY_NAME: dict[str, Callable[[], Strategy]] = {
     "uncertainty_pairs": partial(Uncertainty, target="pairs"),
     "mutual_information": MutualInformation,
     "mutual_information_pairs": partial(MutualInformation, target="pairs"),
+    "target_entropy": TargetEntropy,
+    "target_entropy_pairs": partial(TargetEntropy, target="pairs"),
     "label_covariance": LabelCovariance,
 }
 
@@ -29,5 +32,6 @@ __all__ = [
     "Random",
     "ScoringStrategy",
     "Strategy",
+    "TargetEntropy",
     "Uncertainty",
 ]

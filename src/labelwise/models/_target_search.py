@@ -1,0 +1,146 @@
+"""Kernels for the targets of an `OrthogonalTargetGP`: one shape for all of them, or one kernel each, by evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwise.numerics.direct_search import Acquisition, Minimum, bayesian, gradient_descent, lbfgs, simplex
+from labelwise.numerics.kernels import Kernel
+from labelwise.numerics.target_kernel import (
+    Evaluation,
+    Products,
+    ShapeSpectrum,
+    as_kernel,
+    separate_evidence,
+    shape_kernel,
+    shape_start,
+    shared_evidence,
+)
+from labelwise.posterior import FloatArray
+
+IntArray = npt.NDArray[np.intp]
+Optimizer = Literal["lbfgs", "simplex", "bayes", "gradient"]
+SAME_DIRECTION = 0.5  # |cosine| above which a new direction takes over the hyper-parameters of an old one
+BIAS_SHARE = 0.1  # of the linear kernel alone, relative to the mean square of the rows
+
+
+class SearchOptions(NamedTuple):
+    """What the user has decided about the regression."""
+
+    gp: Literal["shared", "separate"]
+    kernel: Literal["sum", "linear"]
+    optimizer: Optimizer
+    acquisition: Acquisition
+    restarts: int
+    noise_ratio: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class KernelGroup:
+    """Targets with the covariance scaleᵍ (K + ratioᵍ I), K = `kernel`."""
+
+    kernel: Kernel
+    targets: IntArray  # (k,) which they are
+    scales: FloatArray  # (k,)
+    ratios: FloatArray  # (k,)
+    point: FloatArray  # where the search ended, to start the next one from
+    loss: float  # −log evidence − log prior there, in nats
+
+    @property
+    def noises(self) -> FloatArray:
+        return self.scales * self.ratios
+
+
+def search_groups(
+    options: SearchOptions,
+    products: Products,
+    targets: FloatArray,
+    starts: list[FloatArray] | None,
+    rng: np.random.Generator,
+) -> tuple[KernelGroup, ...]:
+    """The kernels of highest evidence for targets (n, k) of unit variance; `starts` are the ends of earlier searches.
+
+    Targets that do not vary take no part in the search of a shared shape.
+    """
+    k = targets.shape[1]
+    centre = products.start()
+    if options.kernel == "linear" or targets.shape[0] < 3 or not np.any(targets):
+        kernel = _linear_kernel(products) if options.kernel == "linear" else shape_kernel(shape_start(centre))
+        return (_with_scales(kernel, products, targets, options, shape_start(centre), np.nan),)
+    if options.gp == "shared":
+        varies = targets[:, np.any(targets != 0, axis=0)]
+        prior = shape_start(centre)
+        found = minimise(
+            lambda psi: shared_evidence(products, varies, psi, prior)[0], _first(starts, prior), options, rng
+        )
+        return (_with_scales(shape_kernel(found.point), products, targets, options, found.point, found.value),)
+    groups = []
+    for g in range(k):
+        start = centre if starts is None else starts[g]
+        u = targets[:, g]
+        found = minimise(lambda phi, u=u: separate_evidence(products, u, phi, centre), start, options, rng)  # type: ignore[misc]
+        noise = float(np.exp(found.point[4])) if options.noise_ratio is None else options.noise_ratio
+        one = np.ones(1)
+        groups.append(KernelGroup(as_kernel(found.point), np.array([g]), one, noise * one, found.point, found.value))
+    return tuple(groups)
+
+
+def minimise(
+    objective: Callable[[FloatArray], Evaluation],
+    start: FloatArray,
+    options: SearchOptions,
+    rng: np.random.Generator,
+) -> Minimum:
+    """By the chosen optimiser; those without gradients only look at values."""
+    if options.optimizer == "lbfgs":
+        return lbfgs(objective, start)
+    if options.optimizer == "gradient":
+        return gradient_descent(objective, start, rng, restarts=options.restarts)
+    if options.optimizer == "simplex":
+        return simplex(lambda x: objective(x).value, start)
+    return bayesian(lambda x: objective(x).value, start, rng, acquisition=options.acquisition)
+
+
+def warm_starts(
+    groups: tuple[KernelGroup, ...] | None, overlap: FloatArray | None, n_targets: int, centre: FloatArray
+) -> list[FloatArray] | None:
+    """Where each target's search starts: at its predecessor's end, found by |Eᵀ E_old| = `overlap`, else afresh."""
+    if groups is None:
+        return None
+    if len(groups) == 1 and groups[0].point.size == 3:
+        return [groups[0].point]
+    points = [group.point for group in groups]
+    if overlap is None:
+        return points if len(points) == n_targets else None
+    match = overlap.argmax(axis=1)  # (k,)
+    close = overlap[np.arange(n_targets), match] > SAME_DIRECTION
+    return [points[match[g]] if close[g] and points[match[g]].size == 5 else centre for g in range(n_targets)]
+
+
+def _first(starts: list[FloatArray] | None, otherwise: FloatArray) -> FloatArray:
+    return starts[0] if starts else otherwise
+
+
+def _linear_kernel(products: Products) -> Kernel:
+    size = float(products.inner.diagonal().mean())
+    return Kernel(linear=1.0, bias=BIAS_SHARE * (size if size > 0 else 1.0))
+
+
+def _with_scales(
+    kernel: Kernel, products: Products, targets: FloatArray, options: SearchOptions, point: FloatArray, loss: float
+) -> KernelGroup:
+    found = ShapeSpectrum.of(kernel_matrix(kernel, products), targets).best_scales(options.noise_ratio)
+    return KernelGroup(kernel, np.arange(targets.shape[1]), found.scales, found.ratios, point, loss)
+
+
+def kernel_matrix(kernel: Kernel, products: Products) -> Any:
+    """(n, n) from cached products instead of from the rows."""
+    K = kernel.linear * products.inner + kernel.bias
+    if kernel.rbf:
+        K += kernel.rbf * np.exp(products.distances / (-2 * kernel.length_scale**2))
+    return K

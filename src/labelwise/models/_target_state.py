@@ -1,0 +1,255 @@
+"""What an `OrthogonalTargetGP` has learnt, as one value: a posterior keeps it, and learning more makes a new one.
+
+Adding a row only writes it down: what follows from the rows is computed when it is asked for, so that a campaign that
+asks for variances after every answer does not pay for predictions nobody wanted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwise.models._label_decoders import Codes
+from labelwise.models._target_decoders import CodeDecoder
+from labelwise.models._target_regression import GroupRegression, TargetRegression
+from labelwise.models._target_search import KernelGroup, SearchOptions, kernel_matrix, search_groups, warm_starts
+from labelwise.models._training_rows import TrainingRows
+from labelwise.models.base import BoolArray
+from labelwise.models.compressed_label_gp import fit_decoder_link
+from labelwise.numerics.bayesian_pca import Directions, empirical_pca, plain_pca, variational_pca
+from labelwise.numerics.calibration import LogisticLink, base_rates
+from labelwise.numerics.feature_scaling import FeatureScaling
+from labelwise.numerics.gaussian_recovery import LabelPrior, posterior_covariance, project_prior, shrunk_label_prior
+from labelwise.numerics.kernels import inner_products
+from labelwise.numerics.label_codes import KnownLabels, encode
+from labelwise.numerics.label_correlation import LabelCorrelation, low_rank
+from labelwise.numerics.linear_algebra import CholeskyFactor
+from labelwise.numerics.row_completion import complete_rows
+from labelwise.numerics.target_kernel import Products, ShapeSpectrum
+from labelwise.posterior import FloatArray
+
+IntArray = npt.NDArray[np.intp]
+COMPLETE_ROWS = 30  # with so many complete rows, directions and kernels are learnt from them alone
+COMPLETION_ROUNDS = 3  # else: fill the rows, learn again, and so on
+FULL_SHARE = 0.8  # of the labels anybody was asked about: a row known so well counts for the variances of others
+LEAST_VARIANCE = 1e-9
+RANK = 32
+
+
+class TargetSettings(NamedTuple):
+    """What the user has decided, apart from the regression."""
+
+    bpca: str  # "none", "evb", "vb" or "pca"
+    n_targets: int | None
+    decoder: str
+    n_picks: int | None
+    options: SearchOptions
+
+
+@dataclass(frozen=True, eq=False)
+class TargetState:
+    """Rows, code, directions and kernels. Nothing in it is changed after it was made."""
+
+    settings: TargetSettings
+    scaling: FeatureScaling
+    rows: TrainingRows
+    X: Any  # (n, d) prepared
+    projection: FloatArray  # (c, q) Φ
+    directions: Directions
+    groups: tuple[KernelGroup, ...]
+    products: Products  # of the rows at the last search
+    full: IntArray  # rows known nearly in full, in the order in which they became so
+    priority: FloatArray  # (n,) rows of least priority serve the link
+    search: object  # differs between searches: factors made under another one are of no use
+
+    @property
+    def n_searched(self) -> int:
+        return self.products.inner.shape[0]
+
+    @cached_property
+    def labels(self) -> KnownLabels:
+        return KnownLabels(self.rows.Y, self.rows.observed)
+
+    @cached_property
+    def rates(self) -> FloatArray:
+        return base_rates(self.rows.Y, self.rows.observed)  # (q,)
+
+    @cached_property
+    def label_prior(self) -> LabelPrior:
+        return label_prior(self.labels, self.rates)
+
+    @cached_property
+    def all_products(self) -> Products:
+        return grow_products(self.products, self.X)
+
+    @cached_property
+    def filled(self) -> FloatArray:
+        """(n, q) labels, those that are not known replaced by their means given everything known."""
+        return fill_labels(self.labels, self.rates, self.label_prior, self.projection, self.directions, self)
+
+    @cached_property
+    def targets(self) -> FloatArray:
+        return self.directions.targets(encode(self.filled, self.projection))  # (n, k)
+
+    @cached_property
+    def regression(self) -> TargetRegression:
+        return TargetRegression.of(self.groups, self.X, self.all_products, self.targets)
+
+    @cached_property
+    def target_weights(self) -> FloatArray:
+        """(k,) λ / Σ λ, 0 for targets that do not vary."""
+        lam = np.where(self.directions.variances > LEAST_VARIANCE, self.directions.variances, 0.0)
+        return lam / lam.sum() if lam.any() else np.full(lam.size, 1 / lam.size)
+
+    @cached_property
+    def decoder(self) -> CodeDecoder:
+        return CodeDecoder(self.projection, self.rates, self.settings.n_picks or max(1, round(self.cardinality)))
+
+    @property
+    def cardinality(self) -> float:
+        """Mean number of labels of the known rows."""
+        return float(self.filled.sum(axis=1).mean())
+
+    @cached_property
+    def calibration(self) -> tuple[LogisticLink, FloatArray]:
+        """The link from the linear decoder's means to probabilities, and thresholds for F1, by leaving rows out."""
+        codes = self.directions.codes(self.regression.left_out()[0])
+        linear = self.decoder.linear_codes(codes)
+        return fit_decoder_link(self.decoder.linear, Codes(*linear), self.labels, self.priority)
+
+    @cached_property
+    def correlation(self) -> LabelCorrelation:
+        """Of the labels of an item whose code is predicted: the Gaussian label prior given a typical code."""
+        variances = self.regression.left_out()[1].mean(axis=0)
+        noise = max(float((variances * self.directions.variances).sum() / self.projection.shape[0]), LEAST_VARIANCE)
+        covariance = posterior_covariance(project_prior(self.label_prior, self.projection), noise)
+        scale = np.sqrt(covariance.diagonal())
+        return low_rank(covariance / np.outer(scale, scale), RANK)
+
+    @cached_property
+    def counts(self) -> tuple[GroupRegression, float, float]:
+        """A regression of the number of labels with the kernel of the targets, its mean and its spread."""
+        counts = self.filled.sum(axis=1)
+        centre, spread = float(counts.mean()), float(counts.std())
+        y = ((counts - centre) / (spread if spread > 0 else 1.0))[:, None]
+        kernel = self.regression.kernel
+        found = ShapeSpectrum.of(kernel_matrix(kernel, self.all_products), y).best_scales()
+        group = KernelGroup(kernel, np.zeros(1, dtype=np.intp), found.scales, found.ratios, np.empty(0), np.nan)
+        return GroupRegression(group, self.X, self.all_products, y), centre, spread
+
+
+def label_prior(labels: KnownLabels, rates: FloatArray) -> LabelPrior:
+    """The Gaussian label prior by which unknown labels are filled in."""
+    prior = shrunk_label_prior(labels.labels, labels.observed)
+    return LabelPrior(np.where(labels.observed.any(axis=0), prior.mean, rates), prior.covariance)
+
+
+def grow_products(products: Products, X: Any) -> Products:
+    """Products of all rows of X from those of the first."""
+    n = products.inner.shape[0]
+    if n == X.shape[0]:
+        return products
+    return products.grown(inner_products(X[n:], X[:n]), inner_products(X[n:]))
+
+
+def fill_labels(
+    labels: KnownLabels,
+    rates: FloatArray,
+    prior: LabelPrior,
+    projection: FloatArray,
+    directions: Directions,
+    state: TargetState | None,
+    parts: tuple[tuple[KernelGroup, ...], Products] | None = None,
+) -> FloatArray:
+    """(n, q) labels with the unknown ones at their means under the regression, one covariance serving all codes.
+
+    Without a regression yet, at the base rates.
+    """
+    known = np.where(labels.observed, labels.values(), rates)
+    if labels.observed.all() or (state is None and parts is None):
+        return known
+    groups, products = parts if parts is not None else (state.groups, state.all_products)  # type: ignore[union-attr]
+    largest = max(groups, key=lambda group: group.targets.size)
+    lam = directions.variances[largest.targets]
+    scale = max(float((largest.scales * lam).mean()), LEAST_VARIANCE)
+    C = kernel_matrix(largest.kernel, products)
+    C[np.diag_indices_from(C)] += float(np.median(largest.ratios))
+    P = CholeskyFactor.of(scale * C, overwrite=True).solve(np.eye(len(C)))
+    found = complete_rows(labels, projection, P, prior, label_mean=prior.mean)
+    return np.clip(found.labels, 0.0, 1.0)
+
+
+def learn_directions(codes: FloatArray, settings: TargetSettings) -> Directions:
+    """The targets: codes themselves in units of their spread, or the directions Bayesian PCA keeps."""
+    if settings.bpca == "none" or len(codes) < 3 or not np.any(codes != codes[0]):
+        variances = np.maximum(codes.var(axis=0), LEAST_VARIANCE)
+        return Directions(codes.mean(axis=0), np.eye(codes.shape[1]), variances, 0.0)
+    if settings.bpca == "evb":
+        return empirical_pca(codes)
+    if settings.bpca == "vb":
+        return variational_pca(codes).directions
+    return plain_pca(codes, settings.n_targets)
+
+
+class Learnt(NamedTuple):
+    directions: Directions
+    groups: tuple[KernelGroup, ...]
+
+
+def learn_targets(
+    settings: TargetSettings,
+    labels: KnownLabels,
+    products: Products,
+    projection: FloatArray,
+    before: Learnt | None,
+    rng: np.random.Generator,
+) -> Learnt:
+    """Directions and kernels from the known labels; incomplete rows serve where complete ones are too few."""
+    rates = base_rates(labels.labels.astype(bool), labels.observed)
+    complete: BoolArray = np.all(labels.observed, axis=1)
+    if complete.all() or complete.sum() >= COMPLETE_ROWS:
+        rows = np.flatnonzero(complete)
+        part = products if complete.all() else _take(products, rows)
+        return _learn(settings, encode(labels.values()[rows], projection), part, before, rng)
+    prior = label_prior(labels, rates)
+    filled = fill_labels(labels, rates, prior, projection, before.directions if before else _NOTHING, None)
+    for turn in range(COMPLETION_ROUNDS):
+        before = _learn(settings, encode(filled, projection), products, before, rng)
+        if turn + 1 < COMPLETION_ROUNDS:
+            parts = before.groups, products
+            filled = fill_labels(labels, rates, prior, projection, before.directions, None, parts)
+    assert before is not None
+    return before
+
+
+_NOTHING = Directions(np.empty(0), np.empty((0, 0)), np.empty(0), 0.0)
+
+
+def _learn(
+    settings: TargetSettings, codes: FloatArray, products: Products, before: Learnt | None, rng: np.random.Generator
+) -> Learnt:
+    directions = learn_directions(codes, settings)
+    starts = None
+    if before is not None:
+        alike = directions.basis.shape[0] == before.directions.basis.shape[0] and settings.bpca != "none"
+        overlap = np.abs(directions.basis.T @ before.directions.basis) if alike else None
+        starts = warm_starts(before.groups, overlap, directions.variances.size, products.start())
+    targets = directions.targets(codes)
+    targets[:, directions.variances <= LEAST_VARIANCE] = 0.0  # a code that does not vary has nothing to tell
+    return Learnt(directions, search_groups(settings.options, products, targets, starts, rng))
+
+
+def _take(products: Products, rows: IntArray) -> Products:
+    return Products(products.inner[np.ix_(rows, rows)], products.distances[np.ix_(rows, rows)])
+
+
+def full_rows(observed: BoolArray, before: IntArray) -> IntArray:
+    """Rows known in at least FULL_SHARE of the labels ever asked about: those of `before`, then the others."""
+    asked = observed.any(axis=0)
+    well_known = observed[:, asked].mean(axis=1) >= FULL_SHARE
+    well_known[before] = False
+    return np.concatenate([before, np.flatnonzero(well_known)])
