@@ -59,7 +59,6 @@ class ComparisonStream:
         shared = coupling == "global"
         self.bias_prior = self.set["bias_variance"] or (1e4 if shared and not self.set["flip_probability"] else 1.0)
         self.prior = np.full((n_features + self.set["local_bias"], n_labels), self.set["weight_variance"])
-        self.prior[n_features:] = 1.0
         self.mean, self.variance = np.zeros_like(self.prior), self.prior.copy()  # (d, q)
         n_hubs = {"global": 1, "independent": n_labels}.get(coupling, 0)
         self.hub_mean, self.hub_variance = np.zeros(n_hubs), np.full(n_hubs, self.bias_prior)

@@ -35,7 +35,7 @@ def test_every_coupling_is_ep_of_its_comparisons(coupling, local_bias):
 @pytest.mark.parametrize("coupling", COUPLINGS)
 def test_settings_of_prior_noise_and_margin_reach_the_messages(coupling):
     X, Y = stream(coupling, seed=1)
-    settings = {"score_noise": 0.4, "weight_variance": 2.5, "margin": 0.3}
+    settings = {"score_noise": 0.4, "weight_variance": 2.5, "margin": 0.3, "local_bias": coupling != "independent"}
     if coupling in ("global", "independent"):
         settings |= {"bias_variance": 7.0}
     rival = ComparisonStream(coupling, 3, 4, **settings).learn_all(X, Y)
