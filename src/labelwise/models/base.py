@@ -102,7 +102,7 @@ def check_labels(Y: Any, observed: Any = None) -> tuple[BoolArray, BoolArray]:
         known = known & mask
     used = values[known]
     if used.dtype != bool and not ((used == 0) | (used == 1)).all():
-        kind = type_of_target(np.nan_to_num(used))  # the wording is the one scikit-learn's users know
+        kind = type_of_target(np.nan_to_num(used, posinf=2, neginf=2))  # worded as scikit-learn's users know it
         wrong = float(used[(used != 0) & (used != 1)][0])
         raise ValueError(f"Unknown label type: {kind}. Y must hold 0 and 1 (NaN for unknown), got {wrong!r}")
     return np.where(known, values, False).astype(bool), known
