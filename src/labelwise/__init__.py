@@ -12,13 +12,22 @@ from labelwise.models import (
     OnlineBayes,
     OrthogonalTargetGP,
 )
-from labelwise.queries import Diagnosis, LabelCovariance, MutualInformation, Random, TargetEntropy, Uncertainty
+from labelwise.queries import (
+    BalancedPairs,
+    Diagnosis,
+    LabelCovariance,
+    MutualInformation,
+    Random,
+    TargetEntropy,
+    Uncertainty,
+)
 from labelwise.records import Answer, LabelData, Question
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "BalancedPairs",
     "BinaryRelevance",
     "Campaign",
     "ClassMass",

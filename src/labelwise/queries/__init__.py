@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
+from labelwise.queries.balanced_pairs import BalancedPairs
 from labelwise.queries.base import Choice, ScoringStrategy, Strategy
 from labelwise.queries.diagnosis import Diagnosis
 from labelwise.queries.label_covariance import LabelCovariance
@@ -16,6 +17,7 @@ BY_NAME: dict[str, Callable[[], Strategy]] = {
     "uncertainty": Uncertainty,
     "random_pairs": partial(Random, target="pairs"),
     "uncertainty_pairs": partial(Uncertainty, target="pairs"),
+    "balanced_pairs": BalancedPairs,
     "mutual_information": MutualInformation,
     "mutual_information_pairs": partial(MutualInformation, target="pairs"),
     "target_entropy": TargetEntropy,
@@ -25,6 +27,7 @@ BY_NAME: dict[str, Callable[[], Strategy]] = {
 
 __all__ = [
     "BY_NAME",
+    "BalancedPairs",
     "Choice",
     "Diagnosis",
     "LabelCovariance",

@@ -1,0 +1,160 @@
+"""Ask every label its share of yes/no questions: the least certain items of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.special import entr
+
+from labelwise.numerics.choosing import TIE, best, open_entries
+from labelwise.posterior import FloatArray, LabelPosterior
+from labelwise.queries.base import BLOCK, Choice, Target
+
+LARGEST_SHARE = 4.0  # of a label, in even shares: no label takes the whole batch, and few candidates need be kept
+IntArray = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class BalancedPairs:
+    """Share a batch of (item, label) questions among the labels, and ask each label where it is least certain.
+
+    A question aimed at a label finds its rare positives, which random items do not; sharing the batch keeps a few
+    frequent labels, whose items all look uncertain, from taking every question. The share of a label grows with the
+    uncertainty it has left. Chosen pairs of one item come one after the other, so that a person reads it once.
+
+    Parameters
+    ----------
+    focus : float
+        Shares are in proportion to the mean entropy of a label over the pool, to this power: 0 gives every label the
+        same number of questions. No label gets more than four even shares.
+    read_cost : float
+        What reading an item costs, in answers. Above 0, items for which several labels are worth asking are preferred,
+        by worth per cost.
+
+    Examples
+    --------
+    >>> from labelwise.posterior import MarginalPosterior
+    >>> beliefs = MarginalPosterior(np.array([[0.5, 0.01], [0.4, 0.02], [0.6, 0.1]]))
+    >>> nothing = sp.csr_array((3, 2), dtype=bool)
+    >>> choice = BalancedPairs(focus=0).choose(beliefs, nothing, 2, np.random.default_rng(0))
+    >>> sorted(zip(choice.labels.tolist(), choice.rows.tolist()))
+    [(0, 0), (1, 2)]
+    """
+
+    focus: float = 0.5
+    read_cost: float = 0.0
+
+    @property
+    def target(self) -> Target:
+        return "pairs"
+
+    def choose(self, posterior: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator) -> Choice:
+        """Up to n pairs; a score of 1 is what the last question of a label's share is worth."""
+        if not 0 <= self.focus <= 1:
+            raise ValueError(f"focus must lie between 0 and 1, got {self.focus!r}")
+        if not self.read_cost >= 0:
+            raise ValueError(f"read_cost must not be negative, got {self.read_cost!r}")
+        even = max(1.0, n / max(posterior.n_labels, 1))
+        kept = _Candidates(posterior.n_labels, int(np.ceil(LARGEST_SHARE * even)))
+        for part, beliefs in posterior.blocks(BLOCK):
+            kept.add(part.start, _entropies(beliefs), open_entries(closed[part]), rng)
+        shares = _shares(kept.mean_entropies() ** self.focus, kept.counts, n, rng)
+        rows, labels, worth = kept.in_units_of_the_last(shares)
+        ranked = worth if self.read_cost == 0 else _per_cost(rows, worth, self.read_cost)
+        picked = best(ranked, n, rng.random(ranked.size))
+        if picked.size < n:  # labels with little left to ask: the others take their part
+            others = np.setdiff1d(np.arange(worth.size), picked)
+            picked = np.append(picked, others[best(worth[others], n - picked.size, rng.random(others.size))])
+        picked = _grouped(picked, rows[picked])
+        return Choice(rows[picked], labels[picked], worth[picked])
+
+
+class _Candidates:
+    """Of each label, the open items with the highest entropies, over a pool met in blocks."""
+
+    def __init__(self, n_labels: int, depth: int) -> None:
+        self.entropies = np.full((n_labels, depth), -np.inf)  # highest first
+        self.rows = np.zeros((n_labels, depth), dtype=np.intp)
+        self.counts = np.zeros(n_labels, dtype=np.intp)  # open items of each label
+        self.sums = np.zeros(n_labels)  # of their entropies
+
+    def add(self, start: int, entropies: FloatArray, free: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
+        """One more block, (n, q) each; ties between items are broken by a jitter too small to matter otherwise."""
+        self.counts += free.sum(0)
+        self.sums += np.where(free, entropies, 0.0).sum(0)
+        jittered = entropies + TIE * rng.random(entropies.shape)
+        fresh = np.where(free, jittered, -np.inf).T  # (q, n)
+        rows = np.broadcast_to(start + np.arange(fresh.shape[1]), fresh.shape)
+        entropies = np.concatenate([self.entropies, fresh], axis=1)
+        rows = np.concatenate([self.rows, rows], axis=1)
+        depth = self.rows.shape[1]
+        top = np.argpartition(-entropies, depth - 1, axis=1)[:, :depth]
+        top = np.take_along_axis(top, np.argsort(-np.take_along_axis(entropies, top, 1), axis=1, kind="stable"), 1)
+        self.entropies, self.rows = np.take_along_axis(entropies, top, 1), np.take_along_axis(rows, top, 1)
+
+    def mean_entropies(self) -> FloatArray:
+        return self.sums / np.maximum(self.counts, 1)
+
+    def in_units_of_the_last(self, shares: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+        """Rows, labels and entropies relative to the last one within the label's share; those beyond it count half."""
+        last = np.take_along_axis(self.entropies, np.maximum(shares, 1)[:, None] - 1, axis=1)  # (q, 1)
+        within = np.arange(self.rows.shape[1]) < shares[:, None]
+        worth = self.entropies / np.maximum(last, TIE) * np.where(within, 1.0, 0.5)
+        labels, place = np.nonzero(self.entropies > -np.inf)
+        return self.rows[labels, place], labels, worth[labels, place]
+
+
+def _entropies(beliefs: LabelPosterior) -> FloatArray:
+    p = np.clip(beliefs.probabilities(), 0.0, 1.0)
+    return entr(p) + entr(1 - p)  # (n, q)
+
+
+def _shares(weights: FloatArray, counts: IntArray, n: int, rng: np.random.Generator) -> IntArray:
+    """About n questions in proportion to the weights, at most four even shares and not more than a label has open.
+
+    Fractions are rounded at random with one common offset, so that the sum is off by less than one.
+    """
+    weights = np.where(counts > 0, np.maximum(weights, np.finfo(float).tiny), 0.0)
+    if not weights.any():
+        return np.zeros(len(weights), dtype=np.intp)
+    cap = LARGEST_SHARE * max(1.0, n / len(weights))
+    shares = np.zeros(len(weights))
+    room = np.minimum(counts, cap)
+    for _ in range(len(weights)):  # each round fills at least one label, or is the last
+        left = n - shares.sum()
+        open_ = shares < room
+        if left < 0.5 or not open_.any():
+            break
+        shares[open_] += left * weights[open_] / weights[open_].sum()
+        if not (shares > room).any():
+            break
+        shares = np.minimum(shares, room)
+    return np.diff(np.floor(np.cumsum(shares) + rng.random()), prepend=0.0).astype(np.intp)
+
+
+def _per_cost(rows: IntArray, worth: FloatArray, read_cost: float) -> FloatArray:
+    """Of each pair, the best ratio of worth to cost of its item, −inf for pairs that would lower it.
+
+    The pairs of an item are taken best first; reading costs once.
+    """
+    order = np.lexsort((-worth, rows))
+    starts = np.flatnonzero(np.diff(rows[order], prepend=-1))
+    sizes = np.diff(np.append(starts, order.size))
+    place = np.arange(order.size) - np.repeat(starts, sizes)  # of a pair within its item
+    total = np.cumsum(worth[order])
+    total -= np.repeat(total[starts] - worth[order[starts]], sizes)
+    ratio = total / (read_cost + place + 1)
+    top = np.repeat(np.maximum.reduceat(ratio, starts), sizes) if starts.size else ratio
+    last = np.maximum.reduceat(np.where(ratio == top, place, -1), starts) if starts.size else place
+    ranked = np.empty(worth.size)
+    ranked[order] = np.where(place <= np.repeat(last, sizes), top, -np.inf)
+    return ranked
+
+
+def _grouped(picked: IntArray, rows: IntArray) -> IntArray:
+    """The same picks with those of one row together, rows in the order of their first pick."""
+    _, first, group = np.unique(rows, return_index=True, return_inverse=True)
+    return picked[np.lexsort((np.arange(rows.size), first[group]))]
