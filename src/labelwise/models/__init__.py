@@ -12,7 +12,6 @@ from labelwise.models.label_mixture_gp import LabelMixtureGP
 from labelwise.models.latent_factors import LatentFactors
 from labelwise.models.online_bayes import OnlineBayes
 from labelwise.models.orthogonal_target_gp import OrthogonalTargetGP
-from labelwise.models.orthogonal_target_gp import OrthogonalTargetGP
 
 BY_NAME: dict[str, Callable[[], LabelModel]] = {  # the first is the default
     "label_gp": LabelGP,
@@ -20,7 +19,6 @@ BY_NAME: dict[str, Callable[[], LabelModel]] = {  # the first is the default
     "compressed_label_gp": CompressedLabelGP,
     "label_mixture_gp": LabelMixtureGP,
     "online_bayes": OnlineBayes,
-    "orthogonal_target_gp": OrthogonalTargetGP,
     "orthogonal_target_gp": OrthogonalTargetGP,
     "cooccurrence_factors": CooccurrenceFactors,
     "cooccurrence_transfer": CooccurrenceTransfer,
@@ -31,9 +29,12 @@ __all__ = [
     "BY_NAME",
     "BinaryRelevance",
     "CompressedLabelGP",
+    "CooccurrenceFactors",
+    "CooccurrenceTransfer",
     "LabelGP",
     "LabelMixtureGP",
     "LabelModel",
+    "LatentFactors",
     "OnlineBayes",
     "OrthogonalTargetGP",
 ]

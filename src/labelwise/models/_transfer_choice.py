@@ -1,0 +1,170 @@
+"""Settings of a sketched regression, chosen on labels and items that are hidden from it for the purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from scipy.special import logit
+
+from labelwise.models.base import BoolArray
+from labelwise.numerics.calibration import POOLED_MEAN, Entries, LogisticLink, bend, fit_pooled
+from labelwise.numerics.label_sketches import SketchSettings, SketchSums, solve_sketches
+from labelwise.numerics.linear_algebra import cholesky, dense, solve_lower
+from labelwise.posterior import FloatArray
+
+LABEL_WEIGHTS = (0.0, 0.03, 0.3, 3.0)
+NOISES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+FEWEST_LABELS = 8  # below, hiding half of them says nothing
+FEWEST_ITEMS = 20
+MOST_FEATURES = 4000  # above, a ridge on all features is not worth its d × d matrix here
+HELD_OUT, MOST_HELD_OUT = 5, 1000  # one item in so many, and no more than these
+CUTS = (1, 3, 5)
+
+
+@dataclass(frozen=True, eq=False)
+class UnseenLink:
+    """log-odds of an unseen label from its score and its share of the items, as pseudo-unseen labels showed."""
+
+    weights: FloatArray  # (3,) constant, log-odds of the share, evidence
+    unit: float = 1.0
+
+    @classmethod
+    def default(cls) -> UnseenLink:
+        """Before anything was tried."""
+        return cls(POOLED_MEAN)
+
+    def for_rates(self, rates: FloatArray) -> LogisticLink:
+        constant, on_rate, slope = self.weights
+        spread = np.sqrt(rates * (1 - rates))
+        return LogisticLink(rates, spread * self.unit, constant + on_rate * logit(rates), np.full(rates.size, slope))
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    settings: SketchSettings
+    link: UnseenLink
+    scores: dict[tuple[float, float], float]  # (label weight, noise variance): precision at 1, 3 and 5, their mean
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Training items and where counts come from: the items themselves, or shares of each label's items elsewhere."""
+
+    X: Any  # (n, d) prepared
+    Y: FloatArray  # (n, s) with unknown entries filled
+    observed: BoolArray  # (n, s)
+    shares: FloatArray | None  # (s, s) of the items with l (row) that have j (column) elsewhere; None: count the items
+
+    def counts(self, Y: FloatArray, known: Any, hidden: Any) -> FloatArray:
+        """(known, hidden) counts on the scale of the items of Y."""
+        if self.shares is None:
+            return Y[:, known].T @ Y[:, hidden]
+        return self.shares[np.ix_(known, hidden)] * np.einsum("ns,ns->s", Y[:, known], Y[:, known])[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Half of the labels and a fifth of the items hidden: what the rest says of them."""
+
+    sums: SketchSums
+    counts: FloatArray  # (known, hidden)
+    X: Any  # held-out items
+    labels: FloatArray  # (held out, known) believed by ridge
+    truth: BoolArray  # (held out, hidden)
+    observed: BoolArray
+    rates: FloatArray  # (hidden,)
+
+    @classmethod
+    def draw(cls, source: Source, rng: np.random.Generator, *, with_ridge: bool) -> Trial:
+        n, s = source.Y.shape
+        items, labels = rng.permutation(n), rng.permutation(s)
+        n_held = min(n // HELD_OUT, MOST_HELD_OUT)
+        held, fit = np.sort(items[:n_held]), np.sort(items[n_held:])
+        hidden, known = np.sort(labels[: s // 2]), np.sort(labels[s // 2 :])
+        X, Y = source.X[fit], source.Y[fit]
+        believed = np.zeros((held.size, known.size))
+        if with_ridge:
+            believed = np.asarray(source.X[held] @ ridge_weights(X, Y[:, known]))
+        return cls(
+            SketchSums.of(X, Y[:, known]),
+            source.counts(Y, known, hidden),
+            source.X[held],
+            believed,
+            source.Y[np.ix_(held, hidden)] > 0.5,
+            source.observed[np.ix_(held, hidden)],
+            (Y[:, hidden].sum(axis=0) + 0.5) / (fit.size + 1),
+        )
+
+    def scores(self, settings: SketchSettings) -> FloatArray:
+        coefficients = solve_sketches(self.sums, self.counts, settings)
+        return self.sums.scores(self.X, self.labels, coefficients, settings)  # (held out, hidden)
+
+    def precision(self, settings: SketchSettings) -> float:
+        """The mean of precision at 1, 3 and 5 among the hidden labels that were answered."""
+        scores = np.where(self.observed, self.scores(settings), -np.inf)
+        cuts = [k for k in CUTS if k <= scores.shape[1]]
+        most = cuts[-1]
+        best = np.argpartition(-scores, most - 1, axis=1)[:, :most]
+        order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1, kind="stable")
+        best = np.take_along_axis(best, order, axis=1)
+        hits = np.take_along_axis(self.truth & self.observed, best, axis=1)
+        return float(np.mean([hits[:, :k].mean() for k in cuts]))
+
+
+def choose_settings(source: Source, given: SketchSettings, free: Sequence[str], trials: list[Trial]) -> Choice:
+    """The best of the grid over what is `free` ("label_weight", "noise_variance"), and the link at that choice."""
+    label_weights = LABEL_WEIGHTS if "label_weight" in free else (given.label_weight,)
+    if source.X.shape[1] > MOST_FEATURES and "label_weight" in free:
+        label_weights = (0.0,)
+    noises = NOISES if "noise_variance" in free else (given.noise_variance,)
+    grid = [replace(given, label_weight=t, noise_variance=v) for t, v in product(label_weights, noises)]
+    scores = {
+        (settings.label_weight, settings.noise_variance): float(np.mean([t.precision(settings) for t in trials]))
+        for settings in grid
+    }
+    best = max(scores, key=lambda key: scores[key])
+    settings = replace(given, label_weight=best[0], noise_variance=best[1])
+    return Choice(settings, learn_link(trials, settings), scores)
+
+
+def draw_trials(source: Source, n_trials: int, rng: np.random.Generator, *, with_ridge: bool) -> list[Trial]:
+    """None where there are too few labels or items to hide some."""
+    n, s = source.Y.shape
+    if s < FEWEST_LABELS or n < FEWEST_ITEMS:
+        return []
+    with_ridge = with_ridge and source.X.shape[1] <= MOST_FEATURES
+    return [Trial.draw(source, rng, with_ridge=with_ridge) for _ in range(n_trials)]
+
+
+def learn_link(trials: Sequence[Trial], settings: SketchSettings) -> UnseenLink:
+    """One link for all unseen labels, from held-out scores of the hidden ones."""
+    if not trials:
+        return UnseenLink.default()
+    departures, truth, observed, rates = [], [], [], []
+    rows = max(t.truth.shape[0] for t in trials)
+    for t in trials:
+        spread = np.sqrt(t.rates * (1 - t.rates))
+        departures.append(_padded((t.scores(settings) - t.rates) / spread, rows, 0.0))
+        truth.append(_padded(t.truth, rows, False))
+        observed.append(_padded(t.observed, rows, False))
+        rates.append(t.rates)
+    x, y, known = np.hstack(departures), np.hstack(truth), np.hstack(observed)
+    entries, x = Entries.of(y, known), x.T[known.T]
+    unit = float(np.sqrt(np.mean(x**2))) if x.size and x.any() else 1.0
+    return UnseenLink(fit_pooled(bend(x / unit), entries, logit(np.concatenate(rates))), unit)
+
+
+def ridge_weights(X: Any, Y: FloatArray, penalty: float = 1.0) -> FloatArray:
+    """(d, s) of (XᵀX + penalty I)⁻¹ XᵀY."""
+    A = dense(X.T @ X)
+    A[np.diag_indices_from(A)] += penalty
+    L = cholesky(A, overwrite=True)
+    return solve_lower(L, solve_lower(L, np.asarray(X.T @ Y)), transposed=True)
+
+
+def _padded(values: Any, rows: int, fill: Any) -> Any:
+    return np.vstack([values, np.full((rows - values.shape[0], values.shape[1]), fill, dtype=values.dtype)])

@@ -1,0 +1,190 @@
+"""What a fitted `CooccurrenceTransfer` believes about a batch of items, computed when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, logit
+
+from labelwise.numerics.calibration import LogisticLink
+from labelwise.numerics.count_scaling import OwnCounts
+from labelwise.numerics.label_correlation import LabelCorrelation, low_rank, shrunk_correlation
+from labelwise.numerics.label_sketches import SketchSettings, SketchSums
+from labelwise.posterior import FloatArray, ItemCovariance, LabelCovariances, LabelPosterior
+
+IntArray = npt.NDArray[np.intp]
+RANK = 32  # of the label correlation kept beside its diagonal
+LEAST = 1e-6  # a probability is never nearer to 0 or 1
+SURE = 1e-15  # what a base model's probability is taken for where it rounds to 0
+
+
+@dataclass(frozen=True, eq=False)
+class SketchRule:
+    """Unseen labels by regression on their sketch."""
+
+    sums: SketchSums
+    coefficients: FloatArray  # (s, u)
+    settings: SketchSettings
+    link: LogisticLink
+
+    def scores(self, X: Any, labels: FloatArray) -> FloatArray:
+        return self.sums.scores(X, labels, self.coefficients, self.settings)
+
+    def probabilities(self, scores: FloatArray) -> FloatArray:
+        return self.link.probabilities(scores)
+
+    def variances(self, X: Any, labels: FloatArray) -> FloatArray:
+        return self.sums.variances(X, labels, self.settings)
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureRule:
+    """Unseen labels as fixed combinations of the seen labels' scores, or of their log-odds."""
+
+    weights: FloatArray  # (s, u)
+    on_log_odds: bool = False
+
+    def scores(self, X: Any, labels: FloatArray) -> FloatArray:
+        if not self.on_log_odds:
+            return labels @ self.weights
+        log_odds = logit(np.clip(labels, SURE, 1 - SURE))
+        alone = self.weights.sum(axis=0) == 0  # a label that occurs with none comes last
+        return expit(np.where(alone, log_odds.min(axis=1, keepdims=True), log_odds @ self.weights))
+
+    def probabilities(self, scores: FloatArray) -> FloatArray:
+        return np.clip(scores, LEAST, 1 - LEAST)
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """The training items, for what is computed only when asked for."""
+
+    X: Any  # (n, d) prepared
+    Y: FloatArray  # (n, s)
+    counts: OwnCounts
+
+    def residual_covariance(self, seen: FloatArray, told: FloatArray) -> FloatArray:
+        """(s + u, s + u) what the scores (n, s) and (n, u) leave of the labels, divided by n.
+
+        For an unseen label y_u ≈ f_u + noise, so that Σ (y_l − f_l)(y_u − f_u) ≈ m_lu − y_lᵀ f_u; where a count is
+        unknown nothing is left.
+        """
+        n, u = self.Y.shape[0], told.shape[1]
+        left = self.Y - seen
+        cross = np.nan_to_num(self.counts.with_seen - self.Y.T @ told)  # (s, u)
+        among = self.counts.among_unseen - told.T @ told
+        spread = np.maximum(np.nan_to_num(among.diagonal(), nan=np.inf), 0.0)
+        own = np.minimum(spread, np.maximum(told.sum(axis=0), 1e-9))  # no more than that of a 0/1 label
+        among = np.nan_to_num(among)
+        among[np.diag_indices(u)] = np.maximum(own, 1e-9)
+        return np.block([[left.T @ left, cross], [cross.T, among]]) / n
+
+
+@dataclass(frozen=True, eq=False)
+class FittedTransfer:
+    """The base model of the seen labels, the rule for the unseen ones, and the share of yes for the rest."""
+
+    base: Any
+    base_features: Callable[[Any], Any]  # what the base was fitted on
+    prepare: Callable[[Any], Any]  # what the rule was fitted on
+    labels: tuple[IntArray, IntArray, IntArray]  # seen, unseen with counts, unseen without
+    rule: SketchRule | MixtureRule
+    untold_rate: float
+    trained: Trained
+
+    @property
+    def has_own_base(self) -> bool:
+        """Whether the base is the ridge on the prepared features, with scores on the scale of 0/1 labels."""
+        return self.base_features is self.prepare
+
+    @property
+    def n_labels(self) -> int:
+        return sum(part.size for part in self.labels)
+
+    def spread(self, seen: FloatArray, told: FloatArray, untold: float) -> FloatArray:
+        """(n, q) from the parts."""
+        whole = np.full((seen.shape[0], self.n_labels), untold)
+        whole[:, self.labels[0]], whole[:, self.labels[1]] = seen, told
+        return whole
+
+    @cached_property
+    def correlation(self) -> LabelCorrelation:
+        """Of all labels, once the features have had their say."""
+        trained, (seen, told, untold) = self.trained, self.labels
+        base = self.base.posterior(trained.X) if self.has_own_base else None
+        scores = trained.Y.mean(axis=0) + np.zeros(trained.Y.shape) if base is None else base.means()
+        covariance = trained.residual_covariance(scores, self.rule.scores(trained.X, scores))
+        n = np.full(covariance.shape, float(trained.Y.shape[0]))
+        found = low_rank(shrunk_correlation(covariance, n), RANK)
+        order = np.argsort(np.concatenate([seen, told, untold]))
+        diagonal = np.concatenate([found.diagonal, np.ones(untold.size)])
+        factor = np.vstack([found.factor, np.zeros((untold.size, found.factor.shape[1]))])
+        return LabelCorrelation(diagonal[order], factor[order])
+
+
+class TransferPosterior(LabelPosterior):
+    """Beliefs of a `CooccurrenceTransfer` about some items.
+
+    `means` are scores on the scale of 0/1 labels, for all labels alike; labels are ranked by them. `probabilities` are
+    calibrated: by the base model for seen labels, on pseudo-unseen labels for the others.
+    """
+
+    def __init__(self, fitted: FittedTransfer, X: Any) -> None:
+        super().__init__(X.shape[0], fitted.n_labels)
+        self._fitted, self._X = fitted, X
+
+    @cached_property
+    def _base(self) -> LabelPosterior:
+        return self._fitted.base.posterior(self._fitted.base_features(self._X))
+
+    @cached_property
+    def _seen_scores(self) -> FloatArray:
+        base: Any = self._base  # the own ridge has means on the scale of 0/1 labels; of other models that is not known
+        return np.asarray(base.means() if self._fitted.has_own_base else base.probabilities())  # (n, s)
+
+    @cached_property
+    def _told_scores(self) -> FloatArray:
+        return self._fitted.rule.scores(self._fitted.prepare(self._X), self._seen_scores)  # (n, u)
+
+    def means(self) -> FloatArray:
+        """(n, q) scores on the scale of 0/1 labels: what labels, seen and unseen, are to be ranked by."""
+        return self._fitted.spread(self._seen_scores, self._told_scores, self._fitted.untold_rate)
+
+    def variances(self) -> FloatArray:
+        """(n, q) variance of the unseen labels' function under a sketch, and of the seen ones where the base has it.
+
+        An unseen label without counts has the variance of its prior; where nothing is known it is NaN.
+        """
+        rule, n = self._fitted.rule, self.n_items
+        base = getattr(self._base, "variances", None)
+        seen = np.full((n, self._fitted.labels[0].size), np.nan) if base is None else base()
+        told = np.full((n, self._fitted.labels[1].size), np.nan)
+        if isinstance(rule, SketchRule) and told.size:
+            told[:] = rule.variances(self._fitted.prepare(self._X), self._seen_scores)[:, None]
+        rate = self._fitted.untold_rate
+        return self._fitted.spread(seen, told, rate * (1 - rate))
+
+    def probabilities(self) -> FloatArray:
+        told = self._fitted.rule.probabilities(self._told_scores)
+        return self._fitted.spread(self._base.probabilities(), told, self._fitted.untold_rate)
+
+    def label_covariances(self) -> LabelCovariances:
+        """Variances p (1 − p), with the correlation that is left between labels once the features have had their say.
+
+        For unseen labels it follows from their counts.
+        """
+        correlation = self._fitted.correlation
+        p = self.probabilities()
+        deviation = np.sqrt(np.maximum(p * (1 - p), 1e-12))  # (n, q)
+        return LabelCovariances(deviation**2 * correlation.diagonal, deviation[:, :, None] * correlation.factor)
+
+    def item_covariance(self) -> ItemCovariance | None:
+        return self._base.item_covariance()
+
+    def rows(self, rows: npt.NDArray[np.intp] | slice) -> TransferPosterior:
+        return TransferPosterior(self._fitted, self._X[rows])
