@@ -23,7 +23,8 @@ from campaign_toys import (
     reply,
     start,
 )
-from labelwise import Answer, LabelData, Question, Random, Threshold, TopLabels, Uncertainty
+from labelwise import Answer, BinaryRelevance, Campaign, LabelData, Question, Random, Threshold, TopLabels, Uncertainty
+from labelwise.queries.base import Choice
 
 
 def asked_with_seed(campaign, seed, n):
@@ -357,3 +358,45 @@ def test_the_decision_decides():
         np.testing.assert_array_equal(campaign.predict(new), decision.decide(campaign.believe(new)))
         np.testing.assert_array_equal(campaign.predict()[:12], truth[:12])
         np.testing.assert_array_equal(campaign.predict()[12:], decision.decide(campaign.believe())[12:])
+
+
+def test_excluded_pairs_are_not_asked_and_the_rest_of_their_items_is():
+    data = LabelData.from_arrays(np.eye(6), label_names=["a", "b", "c"])
+    whole = Campaign(data, model=BinaryRelevance(), strategy=Random(), random_state=0)
+    asked = {q.item: q.labels for q in whole.ask(10, exclude=["1", ("2", "b"), ("2", "c")])}
+    assert asked == {item: ("a",) if item == "2" else ("a", "b", "c") for item in "02345"}
+    pairs = Campaign(data, model=BinaryRelevance(), strategy=Random(target="pairs"), random_state=0)
+    kept = {(q.item, *q.labels) for q in pairs.ask(100, exclude=["1", ("2", "b"), ("2", "c")])}
+    assert kept == {(item, label) for item in "02345" for label in "abc"} - {("2", "b"), ("2", "c")}
+    with pytest.raises(ValueError, match="there is no label 'z'"):
+        pairs.ask(1, exclude=[("2", "z")])
+
+
+@dataclass(frozen=True)
+class Curious:
+    """Asks for the first open item, and keeps what it was shown."""
+
+    seen: list
+    target: str = "items"
+    looks_at_answers: bool = True
+
+    def choose(self, posterior, closed, n, rng, *, known):
+        self.seen.append(known)
+        rows = np.flatnonzero(closed.toarray().sum(1) < closed.shape[1])[:n]
+        return Choice(rows, None, np.zeros(rows.size))
+
+
+def test_a_strategy_that_looks_at_answers_is_shown_the_pool_with_all_of_them():
+    pool = make_pool()
+    seen = []
+    campaign = Campaign(pool, model=Ridge(), strategy=Curious(seen))
+    first = campaign.ask(1)[0]
+    assert seen[0].observed_mask().nnz == 0
+    campaign.tell(Answer.to(first, present={"b"}))
+    campaign.ask(1)
+    row = pool.item_ids.index(first.item)
+    assert seen[1].Y[[row]].toarray().tolist() == [[False, True, False]]
+    assert seen[1].observed_mask().nnz == 3
+    assert seen[1].X is pool.X
+    campaign.ask_about(pool.take([2]), 1)
+    assert seen[2].item_ids == (pool.item_ids[2],)

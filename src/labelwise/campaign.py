@@ -53,7 +53,8 @@ class Campaign:
     model : estimator with `fit(X, Y, observed=)` and `posterior(X)`
         Cloned; the one given is never fitted. A `random_state` left at None is set to the campaign's.
     strategy : object with `target` and `choose(posterior, closed, n, rng)`
-        What to ask, see `labelwise.queries`.
+        What to ask, see `labelwise.queries`. One with `looks_at_answers = True` is also handed `known`, the pool with
+        its features and all answers.
     decision : object with `decide(posterior)`, optional
         How `predict` turns beliefs into label sets; by default the labels more likely present than not.
     control : float
@@ -119,23 +120,24 @@ class Campaign:
 
     # -- the loop -----------------------------------------------------------------------------------------------------
 
-    def ask(self, n: int = 1, *, exclude: Iterable[str] = ()) -> list[Question]:
+    def ask(self, n: int = 1, *, exclude: Iterable[str | tuple[str, str]] = ()) -> list[Question]:
         """The n questions most worth asking now, best first; fewer where fewer are open.
 
-        Asking changes nothing: until the next `tell` the same call gives the same questions. Items in `exclude`
-        (already with somebody, or skipped) are left out.
+        Asking changes nothing: until the next `tell` the same call gives the same questions. Items, or (item, label)
+        pairs, in `exclude` (already with somebody, or skipped) are left out.
         """
         if n < 0:
             raise ValueError(f"n must not be negative, got {n!r}")
         rng = np.random.default_rng([self.random_state, len(self._answers)])
-        closed = self._closed({self._row(item) for item in exclude})
+        closed = self._closed(list(exclude))
         n = min(n, closed.shape[0] * closed.shape[1] - closed.nnz)
         drawn = rng.random(n) < self.control
         asked = self._random_questions(closed, int(drawn.sum()), rng)
         closed = self._without(closed, asked)
-        model = self._fitted()
+        model = self.fitted()
         beliefs = self._pool_posterior(model)
-        choice = self.strategy.choose(beliefs, closed, n - len(asked), rng)
+        extra = {"known": self.labelled()} if self._shows_answers else {}
+        choice = self.strategy.choose(beliefs, closed, n - len(asked), rng, **extra)
         reason = "strategy" if model is not None else "cold start"
         chosen = _questions(self._data, closed, (choice.rows, choice.labels, choice.scores), reason)
         return _interleave(asked, chosen, drawn)
@@ -150,7 +152,8 @@ class Campaign:
         closed = items.observed_mask()
         beliefs = self.believe(items.X).given(items.Y, closed)
         rng = np.random.default_rng([self.random_state, len(self._answers), 1])
-        choice = self.strategy.choose(beliefs, closed, n, rng)
+        extra = {"known": items} if self._shows_answers else {}
+        choice = self.strategy.choose(beliefs, closed, n, rng, **extra)
         return _questions(items, closed, (choice.rows, choice.labels, choice.scores), "strategy")
 
     def tell(self, answers: Answer | Iterable[Answer]) -> None:
@@ -170,7 +173,7 @@ class Campaign:
 
     def believe(self, X: Any = None) -> LabelPosterior:
         """Beliefs about new items, or about the pool; before anything is known, one half for every label."""
-        model = self._fitted()
+        model = self.fitted()
         if X is None:
             return self._pool_posterior(model)
         if model is None:
@@ -185,6 +188,28 @@ class Campaign:
             rows, Y, observed = self._training(len(self._entries))
             sets[rows] = np.where(observed, Y, sets[rows])
         return sets
+
+    def fitted(self) -> Any:
+        """The model that follows from the answers so far, or None where nothing is known."""
+        n = len(self._entries)
+        if n == 0 and self._start_rows.size == 0:
+            return None
+        start = refit_point(n, self._corrected) if hasattr(self.model, "partial_fit") else n
+        if self._fit is None or self._fit[1] != start:
+            rows, Y, observed = self._training(start)
+            self._fit = (self._fresh_model().fit(self._data.X[rows], Y, observed=observed), start, start)
+        model, _, seen = self._fit
+        if seen < n:
+            self._fit = None  # a failure half-way must not leave a model that has seen some of it
+            later = [entry for entry in self._entries[seen:] if entry.labels.size]
+            Y = np.zeros((len(later), self._data.n_labels), dtype=bool)
+            observed = np.zeros_like(Y)
+            for place, entry in enumerate(later):
+                Y[place, entry.labels], observed[place, entry.labels] = entry.values, True
+            if later:
+                model.partial_fit(self._data.X[[entry.row for entry in later]], Y, observed=observed)
+            self._fit = (model, start, n)
+        return model
 
     # -- growing ------------------------------------------------------------------------------------------------------
 
@@ -232,6 +257,11 @@ class Campaign:
             raise ValueError(f"there is no item {item!r} in the campaign{_did_you_mean(item, self._row_of)}")
         return self._row_of[item]
 
+    def _column(self, name: str) -> int:
+        if name not in self._column_of:
+            raise ValueError(f"there is no label {name!r} in the campaign{_did_you_mean(name, self._column_of)}")
+        return self._column_of[name]
+
     def _checked(self, answer: Answer, said: dict[tuple[int, int], bool]) -> _Entry:
         """The answer in numbers, checked against what is known and what the same batch `said` so far."""
         row = self._row(answer.item)
@@ -240,11 +270,9 @@ class Campaign:
         values, known = self._known.get(row) or self._initial(row)
         news: dict[int, bool] = {}  # what is said again is not counted twice
         for name, value in answer.values.items():
-            if name not in self._column_of:
-                raise ValueError(f"there is no label {name!r} in the campaign{_did_you_mean(name, self._column_of)}")
+            column = self._column(name)
             if not isinstance(value, Real | np.bool_) or value not in (0, 1):
                 raise ValueError(f"label {name!r} of item {answer.item!r} must be True or False, got {value!r}")
-            column = self._column_of[name]
             before = said.get((row, column), bool(values[column]) if known[column] else None)
             if before is not None and before != bool(value) and not answer.correction:
                 raise ValueError(
@@ -270,40 +298,22 @@ class Campaign:
             observed[place, labels] = True
         return rows, Y, observed
 
-    def _closed(self, excluded: set[int]) -> sp.csr_array:
-        """(n, q) entries that may not be asked: answered ones, and all of an excluded item."""
+    def _closed(self, excluded: list[str | tuple[str, str]]) -> sp.csr_array:
+        """(n, q) entries that may not be asked: answered ones, all of an excluded item, and excluded pairs."""
         rows, _, observed = self._training(len(self._entries))
         if excluded:
-            everything = np.union1d(rows, np.fromiter(excluded, dtype=np.intp))
+            whole = np.array([self._row(item) for item in excluded if isinstance(item, str)], dtype=np.intp)
+            pairs = [(self._row(pair[0]), self._column(pair[1])) for pair in excluded if not isinstance(pair, str)]
+            pair_rows, pair_labels = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+            everything = np.unique(np.concatenate([rows, whole, pair_rows]))
             closed = np.zeros((everything.size, observed.shape[1]), dtype=bool)
             closed[np.searchsorted(everything, rows)] = observed
-            closed[np.isin(everything, list(excluded))] = True
+            closed[np.searchsorted(everything, whole)] = True
+            closed[np.searchsorted(everything, pair_rows), pair_labels] = True
             rows, observed = everything, closed
         return _embed(observed, rows, self._data.Y.shape)
 
     # -- inside: model and questions ----------------------------------------------------------------------------------
-
-    def _fitted(self) -> Any:
-        """The model that follows from the answers so far, or None where nothing is known."""
-        n = len(self._entries)
-        if n == 0 and self._start_rows.size == 0:
-            return None
-        start = refit_point(n, self._corrected) if hasattr(self.model, "partial_fit") else n
-        if self._fit is None or self._fit[1] != start:
-            rows, Y, observed = self._training(start)
-            self._fit = (self._fresh_model().fit(self._data.X[rows], Y, observed=observed), start, start)
-        model, _, seen = self._fit
-        if seen < n:
-            self._fit = None  # a failure half-way must not leave a model that has seen some of it
-            later = [entry for entry in self._entries[seen:] if entry.labels.size]
-            Y = np.zeros((len(later), self._data.n_labels), dtype=bool)
-            observed = np.zeros_like(Y)
-            for place, entry in enumerate(later):
-                Y[place, entry.labels], observed[place, entry.labels] = entry.values, True
-            if later:
-                model.partial_fit(self._data.X[[entry.row for entry in later]], Y, observed=observed)
-            self._fit = (model, start, n)
-        return model
 
     def _fresh_model(self) -> Any:
         model = clone(self.model)
@@ -315,6 +325,10 @@ class Campaign:
         if model is None:
             return IgnorantPosterior(self._data.n_items, self._data.n_labels)
         return model.posterior(self._data.X)
+
+    @property
+    def _shows_answers(self) -> bool:
+        return getattr(self.strategy, "looks_at_answers", False)
 
     def _random_questions(self, closed: sp.csr_array, n: int, rng: np.random.Generator) -> list[Question]:
         if self.strategy.target == "items":

@@ -31,7 +31,11 @@ class Choice:
 
 
 class Strategy(Protocol):
-    """What a campaign needs of a strategy."""
+    """What a campaign needs of a strategy.
+
+    Beliefs are enough for most. One that has to see the features of the pool, or what was answered, sets
+    `looks_at_answers = True` and takes a keyword `known`: the pool as `LabelData`, with every answer in it.
+    """
 
     @property
     def target(self) -> Target: ...
