@@ -189,28 +189,6 @@ class Campaign:
             sets[rows] = np.where(observed, Y, sets[rows])
         return sets
 
-    def fitted(self) -> Any:
-        """The model that follows from the answers so far, or None where nothing is known."""
-        n = len(self._entries)
-        if n == 0 and self._start_rows.size == 0:
-            return None
-        start = refit_point(n, self._corrected) if hasattr(self.model, "partial_fit") else n
-        if self._fit is None or self._fit[1] != start:
-            rows, Y, observed = self._training(start)
-            self._fit = (self._fresh_model().fit(self._data.X[rows], Y, observed=observed), start, start)
-        model, _, seen = self._fit
-        if seen < n:
-            self._fit = None  # a failure half-way must not leave a model that has seen some of it
-            later = [entry for entry in self._entries[seen:] if entry.labels.size]
-            Y = np.zeros((len(later), self._data.n_labels), dtype=bool)
-            observed = np.zeros_like(Y)
-            for place, entry in enumerate(later):
-                Y[place, entry.labels], observed[place, entry.labels] = entry.values, True
-            if later:
-                model.partial_fit(self._data.X[[entry.row for entry in later]], Y, observed=observed)
-            self._fit = (model, start, n)
-        return model
-
     # -- growing ------------------------------------------------------------------------------------------------------
 
     def add_label(self, name: str) -> Self:
@@ -314,6 +292,28 @@ class Campaign:
         return _embed(observed, rows, self._data.Y.shape)
 
     # -- inside: model and questions ----------------------------------------------------------------------------------
+
+    def fitted(self) -> Any:
+        """The model that follows from the answers so far, or None where nothing is known."""
+        n = len(self._entries)
+        if n == 0 and self._start_rows.size == 0:
+            return None
+        start = refit_point(n, self._corrected) if hasattr(self.model, "partial_fit") else n
+        if self._fit is None or self._fit[1] != start:
+            rows, Y, observed = self._training(start)
+            self._fit = (self._fresh_model().fit(self._data.X[rows], Y, observed=observed), start, start)
+        model, _, seen = self._fit
+        if seen < n:
+            self._fit = None  # a failure half-way must not leave a model that has seen some of it
+            later = [entry for entry in self._entries[seen:] if entry.labels.size]
+            Y = np.zeros((len(later), self._data.n_labels), dtype=bool)
+            observed = np.zeros_like(Y)
+            for place, entry in enumerate(later):
+                Y[place, entry.labels], observed[place, entry.labels] = entry.values, True
+            if later:
+                model.partial_fit(self._data.X[[entry.row for entry in later]], Y, observed=observed)
+            self._fit = (model, start, n)
+        return model
 
     def _fresh_model(self) -> Any:
         model = clone(self.model)

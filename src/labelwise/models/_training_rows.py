@@ -25,7 +25,7 @@ class TrainingRows:
 
     Y: BoolArray  # (n, q)
     observed: BoolArray  # (n, q)
-    open_rows: dict[bytes, tuple[int, ...]] = field(default_factory=dict)  # incomplete rows by their features
+    open_rows: dict[str, tuple[int, ...]] = field(default_factory=dict)  # incomplete rows by their features
 
     @classmethod
     def none(cls, n_labels: int) -> TrainingRows:
@@ -62,8 +62,10 @@ class TrainingRows:
         return TrainingRows(all_Y, all_observed, numbered), new
 
 
-def row_keys(X: Any, rows: IntArray) -> list[tuple[int, bytes]]:
-    """The given rows with their features as bytes: equal for equal rows, however their zeros are stored."""
+def row_keys(X: Any, rows: IntArray) -> list[tuple[int, str]]:
+    """The given rows with their features as text, which files of models can hold: equal for equal rows, however their
+    zeros are stored.
+    """
     part = X[rows].astype(np.float64)
     if sp.issparse(part):
         part = sp.csr_array(part)
@@ -71,7 +73,7 @@ def row_keys(X: Any, rows: IntArray) -> list[tuple[int, bytes]]:
         part.eliminate_zeros()
         indices, data = part.indices.astype(np.int64), part.data
         bounds = zip(part.indptr[:-1], part.indptr[1:], strict=True)
-        found = [indices[a:b].tobytes() + data[a:b].tobytes() for a, b in bounds]
+        found = [(indices[a:b].tobytes() + data[a:b].tobytes()).hex() for a, b in bounds]
     else:
-        found = [row.tobytes() for row in part + 0.0]  # −0.0 becomes 0.0
+        found = [row.tobytes().hex() for row in part + 0.0]  # −0.0 becomes 0.0
     return list(zip(rows.tolist(), found, strict=True))

@@ -1,0 +1,65 @@
+"""What the random share says: base rates, and the F1 that predictions reach on items the model never learnt from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import beta
+
+from labelwise.labelling.history import UNKNOWN
+from labelwise.labelling.learner import Learner
+
+DRAWS = 500  # bootstrap draws of the items
+LEVEL = 0.9  # of intervals
+
+Bools = npt.NDArray[np.bool_]
+
+
+def estimate_f1(Y: Bools, known: Bools, predicted: Bools, random_state: int) -> dict[str, Any]:
+    """Micro-F1 on what is known, with a bootstrap interval over items (rows); None where there is nothing to count.
+
+    >>> Y = np.array([[True, False], [True, True]])
+    >>> estimate_f1(Y, np.ones((2, 2), dtype=bool), Y, 0)
+    {'f1': 1.0, 'low': 1.0, 'high': 1.0, 'items': 2, 'entries': 4}
+    """
+    hits = (Y & predicted & known).sum(1)  # (n,)
+    sizes = ((Y & known).sum(1) + (predicted & known).sum(1)).astype(np.float64)  # 2 tp + fp + fn
+    counts = {"items": int(known.any(1).sum()), "entries": int(known.sum())}
+    if sizes.sum() == 0:
+        return {"f1": None, "low": None, "high": None, **counts}
+    rng = np.random.default_rng(random_state)
+    drawn = rng.multinomial(Y.shape[0], np.full(Y.shape[0], 1 / Y.shape[0]), size=DRAWS)  # (draws, n)
+    below = drawn @ sizes
+    scores = np.divide(2 * (drawn @ hits), below, out=np.zeros(DRAWS), where=below > 0)
+    low, high = np.quantile(scores, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    values = {"f1": 2 * hits.sum() / sizes.sum(), "low": low, "high": high}
+    return {**{name: round(float(value), 4) for name, value in values.items()}, **counts}
+
+
+def base_rate(yes: int, no: int) -> dict[str, float]:
+    """Share of yes with its interval: the posterior of a Jeffreys prior.
+
+    >>> base_rate(5, 5)["rate"]
+    0.5
+    """
+    low, high = beta.ppf([(1 - LEVEL) / 2, (1 + LEVEL) / 2], yes + 0.5, no + 0.5)
+    return {"rate": (yes + 0.5) / (yes + no + 1), "low": float(low), "high": float(high)}
+
+
+def report_of(learner: Learner) -> dict[str, Any]:
+    """What a training found out, for the record: the F1 on what was kept apart, and base rates."""
+    rows, codes = learner.history.table(learner.items.ids, "control")
+    known, Y = codes != UNKNOWN, codes == 1
+    report: dict[str, Any] = {"answers": len(learner.history.answers), "control_items": int(rows.size)}
+    if rows.size and not learner.knows_nothing:
+        predicted = learner.campaign.believe(learner.X[rows]).probabilities() > 0.5
+        report["f1"] = estimate_f1(Y, known, predicted, learner.settings.random_state)
+    yes, no = Y.sum(0).tolist(), (known & ~Y).sum(0).tolist()
+    report["base_rates"] = {
+        name: base_rate(yes[column], no[column])
+        for column, name in enumerate(learner.labels.names)
+        if yes[column] + no[column] > 0
+    }
+    return report

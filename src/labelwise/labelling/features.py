@@ -1,0 +1,119 @@
+"""From what people see of an item to what a model sees: derived, and rebuilt whenever it is needed."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from labelwise.labelling.errors import ProjectError
+from labelwise.records import Features
+
+SIDE = 16  # pixels of a picture's side, as a model sees it
+KINDS = ("text", "images", "numbers")
+
+
+class Featurizer:
+    """Features by the `features` setting of a project: TF-IDF of a text, pixels of a picture, or stored numbers.
+
+    Parameters
+    ----------
+    spec : mapping
+        "kind" is "text", "images" or "numbers"; "field" names the field of the items' content that holds the text or
+        picture (None where the content is that itself); for numbers, "width" and "sparse" say how they are stored.
+
+    Examples
+    --------
+    >>> featurizer = Featurizer({"kind": "text", "field": "body"}).fit([{"body": "red apple"}, {"body": "red car"}])
+    >>> featurizer.transform([{"body": "an apple"}]).shape
+    (1, 3)
+    """
+
+    def __init__(self, spec: Mapping[str, Any]) -> None:
+        self.spec = dict(spec)
+        if self.spec.get("kind") not in KINDS:
+            raise ProjectError(f"features must be of the kind {', '.join(KINDS)}, got {self.spec.get('kind')!r}")
+        self.vectorizer: Any = TfidfVectorizer(sublinear_tf=True) if self.spec["kind"] == "text" else None
+
+    def fit(self, contents: Sequence[Any]) -> Featurizer:
+        """Learn the words of the pool; pictures and numbers need none of it."""
+        if self.vectorizer is not None:
+            try:
+                self.vectorizer.fit([self._text(content) for content in contents])
+            except ValueError as error:
+                raise ProjectError(f"no features can be made of the texts: {error}") from None
+        return self
+
+    def transform(self, contents: Sequence[Any], numbers: Sequence[bytes | None] = ()) -> Features:
+        """(n, d) features of items, by their content or, for numbers, by what is stored with them."""
+        kind = self.spec["kind"]
+        if kind == "text":
+            return sp.csr_array(self.vectorizer.transform([self._text(content) for content in contents]))
+        if kind == "images":
+            return np.array([pixels(self._field(content)) for content in contents]).reshape(-1, SIDE * SIDE)
+        return unpack(numbers, self.spec["width"], self.spec["sparse"])
+
+    def _field(self, content: Any) -> Any:
+        name = self.spec.get("field")
+        if name is None:
+            return content
+        if not isinstance(content, Mapping) or name not in content:
+            raise ProjectError(f"an item has no field {name!r} to make features of: {str(content)[:80]!r}")
+        return content[name]
+
+    def _text(self, content: Any) -> str:
+        text = self._field(content)
+        return text if isinstance(text, str) else "" if text is None else str(text)
+
+
+def pack(X: Features) -> list[bytes]:
+    """Each row as bytes: float64, or int32 indices and float64 values of a sparse one."""
+    if not sp.issparse(X):
+        rows = np.ascontiguousarray(X, dtype="<f8")
+        return [row.tobytes() for row in rows]
+    X = sp.csr_array(X)
+    parts = zip(X.indptr[:-1].tolist(), X.indptr[1:].tolist(), strict=True)
+    return [
+        X.indices[start:stop].astype("<i4").tobytes() + X.data[start:stop].astype("<f8").tobytes()
+        for start, stop in parts
+    ]
+
+
+def unpack(rows: Sequence[bytes | None], width: int, sparse: bool) -> Features:
+    """The inverse of `pack`."""
+    kept = [row or b"" for row in rows]
+    if not sparse:
+        return np.frombuffer(b"".join(kept), dtype="<f8").reshape(len(kept), width).astype(np.float64)
+    sizes = np.array([len(row) // 12 for row in kept], dtype=np.int64)
+    indices = b"".join(row[: len(row) // 3] for row in kept)
+    values = b"".join(row[len(row) // 3 :] for row in kept)
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    parts = (np.frombuffer(values, "<f8").astype(np.float64), np.frombuffer(indices, "<i4").astype(np.int32), ends)
+    return sp.csr_array(parts, shape=(len(kept), width))
+
+
+def pixels(picture: Any) -> Any:
+    """(SIDE * SIDE,) grey values between 0 and 1 of a picture, given as a path or a data: address."""
+    try:
+        from PIL import Image, UnidentifiedImageError
+    except ImportError:
+        raise ImportError("Pillow is needed for pictures: pip install 'labelwise[serve]'") from None
+    try:
+        with Image.open(io.BytesIO(picture_bytes(picture))) as image:
+            small = image.convert("L").resize((SIDE, SIDE), Image.Resampling.BILINEAR)
+    except (OSError, UnidentifiedImageError, ValueError) as error:
+        raise ProjectError(f"the picture {str(picture)[:80]!r} cannot be read: {error}") from None
+    return np.asarray(small, dtype=np.float64).ravel() / 255.0
+
+
+def picture_bytes(picture: Any) -> bytes:
+    """The file of a picture, from its path or a data: address."""
+    if isinstance(picture, str) and picture.startswith("data:"):
+        return base64.b64decode(picture.partition(",")[2])
+    return Path(picture).read_bytes()

@@ -1,0 +1,272 @@
+"""A labelling project: one file, or one database, that several people label at once and that loses nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+import sqlalchemy as sa
+
+from labelwise.campaign import Campaign
+from labelwise.labelling.errors import NothingToAsk, ProjectError
+from labelwise.labelling.features import Featurizer, pack
+from labelwise.labelling.learner import Learner
+from labelwise.labelling.locks import worker_is_running
+from labelwise.labelling.model_files import TrainedLabeller
+from labelwise.labelling.service import Service
+from labelwise.labelling.store import Location, Store
+from labelwise.labelling.store.engine import begin_project, read_value
+from labelwise.labelling.store.events import add_given, move_votes, read_events
+from labelwise.labelling.store.items import add_items, item_names
+from labelwise.labelling.store.labels import (
+    add_labels,
+    merge_labels,
+    note_change,
+    read_labels,
+    rename_label,
+    retire_label,
+)
+from labelwise.labelling.store.questions import clear_questions, forget_beliefs
+from labelwise.labelling.store.schema import WHOLE_ITEM
+from labelwise.labelling.store.trainings import forget_trainings
+from labelwise.labelling.terms import Event, Lease, Receipt, Settings
+from labelwise.labelling.worker import Worker, labeller_of, model_path
+from labelwise.records import Answer, LabelData
+
+OWNER = "owner"  # who changes labels and adds items where no name is given
+
+
+class Project:
+    """Open a project that `Project.create` or `labelwise new` made.
+
+    Parameters
+    ----------
+    location : path of a SQLite file, or postgresql://user@host/database
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from labelwise import Answer, LabelData
+    >>> data = LabelData.from_arrays([[0.0], [1.0], [5.0], [6.0]], label_names=["small", "even"])
+    >>> project = Project.create(tempfile.mkdtemp() + "/sizes.db", data, control=0)
+    >>> lease = project.ask(who="ann")[0]
+    >>> lease.question.labels, lease.question.reason
+    (('small', 'even'), 'cold start')
+    >>> receipt = project.service.answer(lease.token, {"small": True, "even": None})  # on disk; None is unsure
+    >>> project.labelled().n_observed
+    1
+    >>> project.close()
+    """
+
+    def __init__(self, location: Location) -> None:
+        self.store = Store.open(location)
+        with self.store.reading() as connection:
+            self.settings = Settings(**read_value(connection, "settings"))
+        self.service = Service(self.store, self.settings)
+
+    @classmethod
+    def create(
+        cls,
+        location: Location,
+        data: LabelData,
+        *,
+        text: str | None = None,
+        images: str | None = None,
+        **settings: Any,
+    ) -> Project:
+        """Make a project from items, labels, and whatever is known of them already.
+
+        Parameters
+        ----------
+        location : path of a new SQLite file, or the address of a PostgreSQL database without a project
+        data : LabelData
+        text, images : the field of `data.items` to make features of, or "" where an item is that itself
+            Without either, `data.X` is kept as the features.
+        settings : see `labelwise.labelling.Settings`
+        """
+        chosen = Settings(**settings, features=_features(data, text, images))
+        Featurizer(chosen.features).fit(data.items or ())  # texts without a word are told before anything is made
+        store = Store.create(location)
+        with store.writing() as connection:
+            begin_project(connection, asdict(chosen))
+            add_labels(connection, data.label_names, OWNER, time.time())
+            _add_data(connection, data, chosen)
+        store.close()
+        return cls(location)
+
+    def close(self) -> None:
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- asking and telling -------------------------------------------------------------------------------------------
+
+    def ask(self, n: int = 1, *, who: str = OWNER) -> list[Lease]:
+        """Up to n questions for a person, each his until he answers, skips, or the time is over.
+
+        Where none is ready and no worker is running, they are made now, in this process.
+        """
+        leases = self.service.ask(who, n)
+        if len(leases) < n and not worker_is_running(self.store):
+            self.refresh()
+            leases = self.service.ask(who, n)
+        return leases
+
+    def tell(self, answers: Answer | Iterable[Answer], *, who: str = OWNER) -> list[Receipt]:
+        """Save answers; on disk when this returns. See `Service.tell`."""
+        return self.service.tell([answers] if isinstance(answers, Answer) else answers, who)
+
+    def refresh(self) -> None:
+        """Train on everything answered so far and make questions ready, in this process."""
+        worker = self.worker()
+        while worker.step():
+            pass
+
+    def worker(self, **options: Any) -> Worker:
+        """A worker for this project, to be run in a process of its own."""
+        return Worker(self.store, self.settings, **options)
+
+    # -- what is known ------------------------------------------------------------------------------------------------
+
+    def learner(self) -> Learner:
+        """Features, votes and campaign, read from the store now."""
+        learner = Learner(self.store, self.settings)
+        learner.catch_up()
+        return learner
+
+    def campaign(self) -> Campaign:
+        """A `Campaign` over what is in the store now: to believe, predict and try things; the store does not follow."""
+        return self.learner().campaign
+
+    def labelled(self) -> LabelData:
+        """The items with everything that is known of their labels."""
+        return self.learner().data()
+
+    def events(self) -> list[Event]:
+        """Everything that people did, oldest first."""
+        with self.store.reading() as connection:
+            names, labels = item_names(connection), read_labels(connection).all_names
+            found = read_events(connection)
+        return [
+            Event(
+                id=row.id,
+                at=row.at,
+                who=row.who,
+                kind=row.kind,
+                item=names[row.item],
+                asked=None if row.asked == WHOLE_ITEM else labels[row.asked],
+                reason=row.reason,
+                values={labels[label]: None if value < 0 else bool(value) for label, value in said.items()},
+                undoes=row.undoes,
+            )
+            for row, said in found
+        ]
+
+    def model(self, *, everything: bool = False) -> TrainedLabeller:
+        """The last good model; where none is kept it is trained now, in this process.
+
+        With `everything`, a new one that has also learnt from the random share: the one to hand over at the end.
+        """
+        path = model_path(self.store)
+        if not everything and path.exists():
+            return TrainedLabeller.load(path)
+        learner = self.learner()
+        if everything:
+            learner.campaign = _knowing_everything(learner)
+        labeller = labeller_of(learner)
+        if labeller is None:
+            raise NothingToAsk("there is no model yet: nothing was answered")
+        return labeller
+
+    def rebuild(self) -> None:
+        """Throw away all that is derived (questions, trainings, model) and make it anew from the answers."""
+        with self.store.writing() as connection:
+            clear_questions(connection)
+            forget_trainings(connection)
+        model_path(self.store).unlink(missing_ok=True)
+        self.refresh()
+
+    # -- changing labels and items ------------------------------------------------------------------------------------
+
+    def add_label(self, name: str, *, who: str = OWNER) -> None:
+        """One more label, unknown for every item so far."""
+        with self.store.writing() as connection:
+            add_labels(connection, [name], who, time.time())
+            forget_beliefs(connection)
+
+    def rename_label(self, old: str, new: str, *, who: str = OWNER) -> None:
+        with self.store.writing() as connection:
+            rename_label(connection, old, new, who, time.time())
+
+    def merge_labels(self, source: str, target: str, *, who: str = OWNER) -> None:
+        """Make one label of two: what people said of `source` they have now said of `target`, yes to either is yes."""
+        with self.store.writing() as connection:
+            gone, kept = merge_labels(connection, source, target, who, time.time())
+            move_votes(connection, gone, kept, time.time())
+            forget_beliefs(connection, gone)
+
+    def retire_label(self, name: str, *, who: str = OWNER) -> None:
+        """Stop asking about a label and using its answers, which are kept."""
+        with self.store.writing() as connection:
+            forget_beliefs(connection, retire_label(connection, name, who, time.time()))
+
+    def add_items(self, data: LabelData, *, who: str = OWNER) -> int:
+        """More items, with the labels that are known of them; how many."""
+        with self.store.writing() as connection:
+            new = [name for name in data.label_names if name not in read_labels(connection).names]
+            add_labels(connection, new, who, time.time())
+            added = _add_data(connection, data, self.settings)
+            note_change(connection, "add items", {"number": added}, who, time.time())
+            forget_beliefs(connection)
+        return added
+
+
+def _knowing_everything(learner: Learner) -> Campaign:
+    """A campaign that knows everything, the random share too, from the start."""
+    before = learner.campaign
+    return Campaign(
+        learner.data(), model=before.model, strategy=before.strategy, random_state=learner.settings.random_state
+    )
+
+
+def _features(data: LabelData, text: str | None, images: str | None) -> dict[str, Any]:
+    if text is not None and images is not None:
+        raise ProjectError("features are made of text or of images, not of both; leave one out")
+    for kind, field in (("text", text), ("images", images)):
+        if field is not None:
+            if data.items is None:
+                raise ProjectError(f"there are no items to make features of by {kind}={field!r}")
+            return {"kind": kind, "field": field or None}
+    return {"kind": "numbers", "width": data.n_features, "sparse": bool(sp.issparse(data.X))}
+
+
+def _add_data(connection: sa.Connection, data: LabelData, settings: Settings) -> int:
+    """Items and what is known of them; the labels are there already."""
+    contents: Sequence[Any] = data.items if data.items is not None else (None,) * data.n_items
+    numbers: Sequence[bytes | None] = (None,) * data.n_items
+    if settings.features["kind"] == "numbers":
+        if data.n_features != settings.features["width"]:
+            raise ProjectError(f"the items have {data.n_features} features, the project {settings.features['width']}")
+        X = data.X
+        if settings.features["sparse"] != bool(sp.issparse(X)):
+            X = sp.csr_array(X) if settings.features["sparse"] else X.toarray()
+        numbers = pack(X)
+    ids = add_items(connection, data.item_ids, contents, numbers)
+    labels = read_labels(connection)
+    columns = [labels.id_of(name) for name in data.label_names]
+    known = data.observed_mask() if data.n_observed else sp.csr_array(data.Y.shape, dtype=bool)
+    given = []
+    for row in np.flatnonzero(np.diff(known.indptr)).tolist():
+        present = set(data.Y.indices[data.Y.indptr[row] : data.Y.indptr[row + 1]].tolist())
+        observed = known.indices[known.indptr[row] : known.indptr[row + 1]].tolist()
+        given.append((ids[row], {columns[label]: int(label in present) for label in observed}))
+    add_given(connection, given, time.time(), OWNER)
+    return len(ids)

@@ -1,0 +1,275 @@
+"""The rules of asking several people at once: who gets which question, for how long, and which answers count.
+
+A request reads and writes a few rows; it never trains and never loads a model. Questions are made ready by the worker.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+import sqlalchemy as sa
+
+from labelwise.labelling.errors import AnswerRefused, ProjectError
+from labelwise.labelling.planning import copies
+from labelwise.labelling.store import Store
+from labelwise.labelling.store.events import NewEvent, add_event, event_of_lease, last_answer_of
+from labelwise.labelling.store.items import item_ids, show_item
+from labelwise.labelling.store.labels import StoredLabels, last_change, read_labels
+from labelwise.labelling.store.questions import (
+    end_lease,
+    expire,
+    find_lease,
+    leases_of,
+    open_lease,
+    others_have,
+    put_back,
+    renew,
+    take,
+    votes_on,
+    withdraw,
+)
+from labelwise.labelling.store.schema import NO, UNSURE, WHOLE_ITEM, YES
+from labelwise.labelling.terms import GIVEN, TOLD, Lease, Receipt, Settings
+from labelwise.records import Answer, Question
+
+Values = Mapping[str, bool | None]  # None is unsure
+
+
+class Service:
+    """Questions out, answers in. Every method is one transaction: when it returns, what it did is on disk.
+
+    Parameters
+    ----------
+    store : Store
+    settings : Settings
+    clock : seconds since 1970
+    """
+
+    def __init__(self, store: Store, settings: Settings, clock: Callable[[], float] = time.time) -> None:
+        self.store = store
+        self.settings = settings
+        self._clock = clock
+        self._labels: tuple[int, StoredLabels] | None = None
+
+    # -- questions ----------------------------------------------------------------------------------------------------
+
+    def ask(self, who: str, n: int = 1) -> list[Lease]:
+        """Up to n questions for a person: those he has already, then new ones; fewer where fewer are ready."""
+        check_person(who)
+        with self.store.writing() as connection:
+            return self._ask(connection, who, n)
+
+    def renew(self, token: str) -> Lease:
+        """More time for a question."""
+        with self.store.writing() as connection:
+            lease = self._open_lease(connection, token)
+            renew(connection, [lease.token], self._until())
+            return self._shown(connection, self._open_lease(connection, token))
+
+    def skip(self, token: str) -> Receipt:
+        """Give a question back: somebody else may have it, this person will not be asked it again."""
+        with self.store.writing() as connection:
+            lease = self._open_lease(connection, token)
+            event = NewEvent(self._clock(), lease.who, lease.item, "skip", lease.label, lease.reason, lease=token)
+            number = add_event(connection, event)
+            end_lease(connection, token, "skipped")
+            put_back(connection, lease)
+            return Receipt(number)
+
+    # -- answers ------------------------------------------------------------------------------------------------------
+
+    def answer(self, token: str, values: Values) -> Receipt:
+        """Save the answer to a leased question; the same answer sent twice is saved once."""
+        with self.store.writing() as connection:
+            return self._answer(connection, token, values)
+
+    def answer_and_ask(self, token: str, values: Values) -> tuple[Receipt, Lease | None]:
+        """Save an answer and get the next question, in one go; None where none is ready."""
+        with self.store.writing() as connection:
+            receipt = self._answer(connection, token, values)
+            lease = find_lease(connection, token)
+            assert lease is not None
+            return receipt, next(iter(self._ask(connection, lease.who, 1)), None)
+
+    def tell(self, answers: Iterable[Answer], who: str) -> list[Receipt]:
+        """Save answers, asked for or not: all of them, or none where one is wrong.
+
+        An answer to a question that this person has ends its lease. One that contradicts what he said before needs
+        `correction=True`.
+        """
+        check_person(who)
+        batch = list(answers)
+        with self.store.writing() as connection:
+            ids = item_ids(connection, [answer.item for answer in batch])
+            return [self._tell(connection, answer, ids[answer.item], who) for answer in batch]
+
+    def undo(self, who: str) -> Lease:
+        """Take a person's last answer or skip back; he is asked the question again."""
+        with self.store.writing() as connection:
+            last = last_answer_of(connection, who)
+            if last is None or last.reason == GIVEN:
+                raise ProjectError(f"{who!r} has no answer to take back")
+            event = NewEvent(self._clock(), who, last.item, "undo", last.asked, last.reason, undoes=last.id)
+            add_event(connection, event)
+            withdraw(connection, last.item, last.asked)
+            row = _AskedAgain(last.item, last.asked, last.reason)
+            return self._give(connection, row, who)
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _ask(self, connection: sa.Connection, who: str, n: int) -> list[Lease]:
+        expire(connection, self._clock())
+        renew(connection, [lease.token for lease in leases_of(connection, who)[:n]], self._until())
+        mine = leases_of(connection, who)[:n]
+        given = [self._shown(connection, lease) for lease in mine]
+        for row in take(connection, who, n - len(mine)) if len(mine) < n else ():
+            lease = self._give(connection, row, who)
+            if lease.question.labels:
+                given.append(lease)
+            else:  # everything about it was told since it was made ready
+                end_lease(connection, lease.token, "expired")
+        return given
+
+    def _give(self, connection: sa.Connection, row: sa.Row | _AskedAgain, who: str) -> Lease:
+        token = secrets.token_hex(8)
+        open_lease(connection, row, token, who, self._clock(), self._until())
+        lease = find_lease(connection, token)
+        assert lease is not None
+        return self._shown(connection, lease)
+
+    def _answer(self, connection: sa.Connection, token: str, values: Values) -> Receipt:
+        lease = find_lease(connection, token)
+        if lease is None:
+            raise AnswerRefused(f"there is no question with the lease {token!r}; ask for one")
+        said, notices = self._checked(connection, values)
+        before = event_of_lease(connection, token)
+        if before is not None:
+            if before[1] != said:
+                raise AnswerRefused("the question was answered or skipped already; undo that first to change it")
+            return Receipt(before[0], tuple(notices))
+        if lease.state != "open" or lease.expires_at < self._clock():
+            notices.append(self._late(connection, lease))
+        event = NewEvent(self._clock(), lease.who, lease.item, "answer", lease.label, lease.reason, said, token)
+        number = add_event(connection, event)
+        end_lease(connection, token, "answered")
+        return Receipt(number, tuple(notices))
+
+    def _late(self, connection: sa.Connection, lease: sa.Row) -> str:
+        """A late answer counts as long as nobody else was given the question."""
+        if others_have(connection, lease) >= copies(self.settings, lease.item, lease.label):
+            name, _ = show_item(connection, lease.item)
+            raise AnswerRefused(
+                f"the time for item {name!r} was over and somebody else has it now; nothing was saved. "
+                "To add it as a second opinion, tell it without the lease"
+            )
+        if lease.state == "expired":
+            withdraw(connection, lease.item, lease.label)
+        return "the answer came after its time, but nobody else had the question: it counts"
+
+    def _tell(self, connection: sa.Connection, answer: Answer, item: int, who: str) -> Receipt:
+        said, notices = self._checked(connection, answer.values)
+        mine = [lease for lease in leases_of(connection, who) if lease.item == item]
+        asked = next((lease for lease in mine if lease.label == WHOLE_ITEM or lease.label in said), None)
+        if asked is not None:
+            return self._answer(connection, asked.token, answer.values)
+        if not answer.correction:
+            self._check_not_contradicting(connection, answer, item, who, said)
+        label = next(iter(said)) if len(said) == 1 and self.settings.target == "pairs" else WHOLE_ITEM
+        event = NewEvent(self._clock(), who, item, "answer", label, TOLD, said)
+        withdraw(connection, item, label)
+        return Receipt(add_event(connection, event), tuple(notices))
+
+    def _check_not_contradicting(
+        self, connection: sa.Connection, answer: Answer, item: int, who: str, said: dict[int, int]
+    ) -> None:
+        before = {label: value for label, other, _, value in votes_on(connection, item) if other == who}
+        for label, value in before.items():
+            if label in said and {value, said[label]} == {YES, NO}:
+                name = self._known(connection).all_names[label]
+                raise ProjectError(
+                    f"{who!r} said {'yes' if value == YES else 'no'} to {name!r} of item {answer.item!r} before; "
+                    "mark the answer as a correction to change it"
+                )
+
+    def _checked(self, connection: sa.Connection, values: Values) -> tuple[dict[int, int], list[str]]:
+        """Values by label number, and what to say of labels that have gone meanwhile; their answers are kept too."""
+        known = self._known(connection)
+        said: dict[int, int] = {}
+        notices: list[str] = []
+        refused: AnswerRefused | None = None
+        for name, value in values.items():
+            if value is not None and not isinstance(value, bool | np.bool_):
+                raise ProjectError(f"label {name!r} must be True, False or None (unsure), got {value!r}")
+            try:
+                label = known.id_of(name)
+            except AnswerRefused as gone:
+                refused, label = gone, known.last_id_of(name)
+                notices.append(f"{gone}; what was said of it is kept, and not used")
+            said[label] = UNSURE if value is None else YES if value else NO
+        if not said:
+            raise ProjectError("the answer says nothing; skip the question instead")
+        if refused is not None and len(notices) == len(said):
+            raise refused
+        return said, notices
+
+    def _shown(self, connection: sa.Connection, lease: sa.Row) -> Lease:
+        name, content = show_item(connection, lease.item)
+        known = self._known(connection)
+        labels = self._open_labels(connection, lease, known)
+        beliefs: dict[str, float] = {}
+        if lease.beliefs is not None:
+            p = np.frombuffer(lease.beliefs, dtype="<f4").tolist()
+            by_name = dict(zip(known.names, p, strict=True)) if len(p) == len(known.names) else {}
+            beliefs = {label: by_name[label] for label in labels if label in by_name}
+        score = float("nan") if lease.score is None else lease.score
+        question = Question(name, labels, lease.reason, score)
+        return Lease(lease.token, lease.who, question, content, lease.expires_at, beliefs)
+
+    def _open_labels(self, connection: sa.Connection, lease: sa.Row, known: StoredLabels) -> tuple[str, ...]:
+        """The names of the labels to ask about: of a whole item, what this person and enough others have not said."""
+        if lease.label != WHOLE_ITEM:
+            return tuple(name for label, name in zip(known.ids, known.names, strict=True) if label == lease.label)
+        voters: dict[int, set[str]] = {}
+        settled = set()
+        for label, who, reason, _ in votes_on(connection, lease.item):
+            voters.setdefault(label, set()).add(who)
+            if reason == GIVEN or who == lease.who:
+                settled.add(label)
+        wanted = copies(self.settings, lease.item, WHOLE_ITEM)
+        settled |= {label for label, people in voters.items() if len(people) >= wanted}
+        return tuple(name for label, name in zip(known.ids, known.names, strict=True) if label not in settled)
+
+    def _open_lease(self, connection: sa.Connection, token: str) -> sa.Row:
+        lease = find_lease(connection, token)
+        if lease is None or lease.state != "open" or lease.expires_at < self._clock():
+            raise AnswerRefused(f"the lease {token!r} is over or never was; ask for a question anew")
+        return lease
+
+    def _known(self, connection: sa.Connection) -> StoredLabels:
+        change = last_change(connection)
+        if self._labels is None or self._labels[0] != change:
+            self._labels = (change, read_labels(connection))
+        return self._labels[1]
+
+    def _until(self) -> float:
+        return self._clock() + self.settings.lease_seconds
+
+
+class _AskedAgain:
+    """A question that comes from an answer taken back, in place of a row of the queue."""
+
+    score = beliefs = None
+    rank = 0
+
+    def __init__(self, item: int, label: int, reason: str) -> None:
+        self.item, self.label, self.reason = item, label, reason
+
+
+def check_person(who: str) -> str:
+    """A name that can be told from others in every format."""
+    if not who.strip() or not who.isprintable():
+        raise ProjectError(f"who answers needs a name, got {who!r}")
+    return who

@@ -1,0 +1,5 @@
+"""The database of a project. SQL is written here and nowhere else."""
+
+from labelwise.labelling.store.engine import Location, Store
+
+__all__ = ["Location", "Store"]

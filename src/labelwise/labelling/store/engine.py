@@ -1,0 +1,225 @@
+"""Where a project lives: one SQLite file, or a PostgreSQL database. One writer at a time, on disk before it returns."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+from urllib.parse import quote
+
+import sqlalchemy as sa
+
+from labelwise.labelling.errors import StoreError
+from labelwise.labelling.store import schema
+
+Location: TypeAlias = str | os.PathLike[str]
+Row = TypeVar("Row")
+
+FORMAT = "labelwise project"
+WRITER_KEY, WORKER_KEY = 0x1ABE1, 0x1ABE2  # of PostgreSQL's advisory locks: the one writer, the one worker
+WAIT_SECONDS = 60  # for another writer; a training never writes for long
+CURES = (  # what the database says, what that means
+    ("disk is full", "the disk is full: nothing was changed; make room and try again"),
+    ("no space left", "the disk is full: nothing was changed; make room and try again"),
+    ("readonly", "it cannot be written: the file or its folder is read-only"),
+    ("read-only", "it cannot be written: the file or its folder is read-only"),
+    ("unable to open", "it cannot be opened: is the folder there, and may you write in it?"),
+    ("not a database", "this is no database file: a labelwise project was expected"),
+    ("malformed", "the file is damaged or was cut short; restore it from a copy"),
+    ("is locked", f"somebody else has been writing to it for more than {WAIT_SECONDS} s; try again"),
+)
+
+
+class Store:
+    """A connection to a project's database: `reading()` and `writing()` give transactions.
+
+    Writing is one at a time, in SQLite by its own lock and in PostgreSQL by an advisory one, so that the numbers of
+    events rise in the order in which they become visible, and nobody who reads "up to here" misses one.
+    """
+
+    def __init__(self, location: Location) -> None:
+        self.location = os.fspath(location)
+        self.is_file = "://" not in self.location
+        self._turn = threading.Lock()  # threads queue up here instead of polling the database's lock
+        self._engine = _sqlite(self.location) if self.is_file else _postgresql(self.location)
+
+    @classmethod
+    def create(cls, location: Location) -> Store:
+        """A place for a new project; refused where there is something already."""
+        store = cls(location)
+        if store.is_file and Path(store.location).exists():
+            raise StoreError(f"{store.location} is there already; choose another name, or delete it first")
+        return store
+
+    @classmethod
+    def open(cls, location: Location) -> Store:
+        """A project that is there, brought to this version of the tables if it is older."""
+        store = cls(location)
+        with store._told():
+            if store.is_file:
+                _check_file(Path(store.location))
+        with store.reading() as connection:
+            version = _version(connection, store.shown)
+        if version < schema.VERSION:
+            with store.writing() as connection:
+                schema.migrate(connection, _version(connection, store.shown))
+                write_value(connection, "version", schema.VERSION)
+        return store
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """One consistent look, also while others write."""
+        with self._told(), self._engine.connect() as connection:
+            if not self.is_file:
+                connection = connection.execution_options(isolation_level="REPEATABLE READ")
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """All of it on disk when this returns, or nothing changed."""
+        with self._told(), self._turn, self._engine.connect() as connection:
+            connection = connection.execution_options(writing=True)
+            with connection.begin():
+                if not self.is_file:
+                    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITER_KEY})")
+                yield connection
+
+    @contextmanager
+    def held_by_one(self, key: int) -> Iterator[bool]:
+        """In PostgreSQL: whether this process got the lock of that key, which it keeps until the end or its death."""
+        with self._told(), self._engine.connect() as connection:
+            connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+            got = bool(connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({key})").scalar())
+            try:
+                yield got
+            finally:
+                if got:
+                    connection.exec_driver_sql(f"SELECT pg_advisory_unlock({key})")
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except (sa.exc.DBAPIError, sa.exc.TimeoutError, sqlite3.Error) as error:
+            raise StoreError(f"{self.shown}: {_cure(error)}") from error
+
+    @property
+    def shown(self) -> str:
+        """The location as it may be printed, without a password."""
+        return self.location if self.is_file else sa.make_url(self.location).render_as_string(hide_password=True)
+
+
+def begin_project(connection: sa.Connection, settings: dict[str, Any]) -> None:
+    """The tables of a new project and its settings."""
+    if sa.inspect(connection).has_table(schema.project.name):
+        raise StoreError("there is a project in this database already; take another database")
+    schema.create(connection)
+    values = {"format": FORMAT, "version": schema.VERSION, "identity": uuid.uuid4().hex, "settings": settings}
+    connection.execute(schema.project.insert(), [{"key": key, "value": value} for key, value in values.items()])
+
+
+def pieces(rows: Sequence[Row], size: int = 2000) -> Iterator[Sequence[Row]]:
+    """A long list in parts of at most `size`, for statements that must stay short."""
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]
+
+
+def insert_many(connection: sa.Connection, table: sa.Table, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Add rows given as tuples in the order of the table's columns."""
+    names = table.c.keys()
+    for part in pieces(rows):
+        connection.execute(table.insert(), [dict(zip(names, row, strict=True)) for row in part])
+
+
+def read_value(connection: sa.Connection, key: str) -> Any:
+    return connection.execute(sa.select(schema.project.c.value).where(schema.project.c.key == key)).scalar()
+
+
+def write_value(connection: sa.Connection, key: str, value: Any) -> None:
+    connection.execute(schema.project.update().where(schema.project.c.key == key).values(value=value))
+
+
+def _version(connection: sa.Connection, location: str) -> int:
+    if not sa.inspect(connection).has_table(schema.project.name):
+        raise StoreError(_no_project(location))
+    if read_value(connection, "format") != FORMAT:
+        raise StoreError(f"{location} holds no labelwise project of ours; was it written by another program?")
+    version = int(read_value(connection, "version"))
+    if version > schema.VERSION:
+        raise StoreError(
+            f"{location} was written by a newer labelwise (tables of version {version}, this one knows up to "
+            f"{schema.VERSION}); update labelwise"
+        )
+    return version
+
+
+def _no_project(location: str) -> str:
+    return f"{location} is a database, but holds no labelwise project; make one with: labelwise new"
+
+
+def _check_file(path: Path) -> None:
+    if not path.exists():
+        raise StoreError(f"there is no project {path}; make one with: labelwise new {path} --items ... --labels ...")
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder, a project is one file")
+    if path.stat().st_size == 0 and not path.with_name(path.name + "-wal").exists():
+        raise StoreError(f"{path} is empty: its making was cut short; delete it and make it anew")
+    address = f"file:{quote(str(path))}?mode=ro"  # a file that is not ours must not be touched
+    with closing(sqlite3.connect(address, uri=True)) as connection:
+        found = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = ?", (schema.project.name,))
+        if not found.fetchone()[0]:
+            raise StoreError(_no_project(str(path)))
+
+
+def _sqlite(path: str) -> sa.Engine:
+    engine = sa.create_engine(
+        sa.URL.create("sqlite+pysqlite", database=path),
+        connect_args={"timeout": WAIT_SECONDS, "check_same_thread": False},
+        pool_size=8,
+        max_overflow=-1,
+    )
+
+    @sa.event.listens_for(engine, "connect")
+    def _prepare(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # transactions begin where we say, below
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-32000"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @sa.event.listens_for(engine, "begin")
+    def _begin(connection: sa.Connection) -> None:
+        writing = connection.get_execution_options().get("writing", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+    return engine
+
+
+def _postgresql(location: str) -> sa.Engine:
+    try:
+        url = sa.make_url(location)
+    except sa.exc.ArgumentError:
+        raise StoreError(f"{location!r} is no address of a database; write postgresql://user@host/database") from None
+    if url.get_backend_name() != "postgresql":
+        raise StoreError(f"projects live in SQLite files or in postgresql://, got {url.get_backend_name()}://")
+    try:
+        return sa.create_engine(
+            url.set(drivername="postgresql+psycopg"), pool_size=8, max_overflow=-1, isolation_level="READ COMMITTED"
+        )
+    except ImportError:
+        raise ImportError("psycopg is needed for PostgreSQL: pip install 'labelwise[postgres]'") from None
+
+
+def _cure(error: Exception) -> str:
+    said = str(getattr(error, "orig", None) or error).strip()
+    for words, cure in CURES:
+        if words in said.lower():
+            return cure
+    return " ".join(said.split())

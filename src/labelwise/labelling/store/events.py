@@ -1,0 +1,164 @@
+"""What people did, only ever added to: answers, skips, and answers taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import sqlalchemy as sa
+
+from labelwise.labelling.store.engine import insert_many
+from labelwise.labelling.store.schema import event_values, events
+
+votes = sa.table("votes", *(sa.column(name) for name in ("event", "item", "label", "who", "reason", "value")))
+current_labels = sa.table("current_labels", *(sa.column(name) for name in ("item", "label", "value", "yes", "no")))
+
+
+@dataclass(frozen=True)
+class NewEvent:
+    """An event to be written; labels by number, values as YES, NO and UNSURE."""
+
+    at: float
+    who: str
+    item: int
+    kind: str = "answer"
+    asked: int = 0
+    reason: str = "strategy"
+    values: Mapping[int, int] | None = None
+    lease: str | None = None
+    undoes: int | None = None
+
+
+@dataclass(frozen=True)
+class Votes:
+    """Votes as columns, in the order of their events: who said what of which label of which item, and why asked."""
+
+    event: npt.NDArray[np.int64]
+    item: npt.NDArray[np.int64]
+    label: npt.NDArray[np.int64]
+    value: npt.NDArray[np.int64]
+    who: tuple[str, ...]
+    reason: tuple[str, ...]
+
+
+def add_event(connection: sa.Connection, event: NewEvent) -> int:
+    """Write one event; its number."""
+    number = int(
+        connection.execute(
+            events.insert().values(
+                at=event.at,
+                who=event.who,
+                kind=event.kind,
+                item=event.item,
+                asked=event.asked,
+                reason=event.reason,
+                lease=event.lease,
+                undoes=event.undoes,
+            )
+        ).inserted_primary_key[0]  # type: ignore[index]
+    )
+    if event.values:
+        insert_many(connection, event_values, [(number, label, value) for label, value in event.values.items()])
+    return number
+
+
+def last_event(connection: sa.Connection) -> int:
+    return connection.execute(sa.select(sa.func.coalesce(sa.func.max(events.c.id), 0))).scalar_one()
+
+
+def read_votes(connection: sa.Connection) -> Votes:
+    """The last word of each person on each label of each item, oldest first."""
+    columns = (votes.c.event, votes.c.item, votes.c.label, votes.c.value, votes.c.who, votes.c.reason)
+    return _as_votes(connection.execute(sa.select(*columns).order_by(votes.c.event, votes.c.label)).all())
+
+
+def votes_since(connection: sa.Connection, event: int) -> Votes | None:
+    """What was said after this event, or None where something earlier was taken back since."""
+    taken_back = sa.select(events.c.id).where(events.c.id > event, events.c.kind == "undo").limit(1)
+    if connection.execute(taken_back).first() is not None:
+        return None
+    said = events.join(event_values, event_values.c.event == events.c.id)
+    columns = (events.c.id, events.c.item, event_values.c.label, event_values.c.value, events.c.who, events.c.reason)
+    query = sa.select(*columns).select_from(said).where(events.c.id > event)
+    return _as_votes(connection.execute(query.order_by(events.c.id, event_values.c.label)).all())
+
+
+def move_votes(connection: sa.Connection, source: int, target: int, at: float) -> None:
+    """What people said of one label, said anew of another: yes where a person said yes to either."""
+    said: dict[tuple[int, str], dict[int, tuple[int, str]]] = {}
+    query = sa.select(votes).where(votes.c.label.in_([source, target])).order_by(votes.c.event)
+    for row in connection.execute(query):
+        said.setdefault((row.item, row.who), {})[row.label] = (row.value, row.reason)
+    for (item, who), by_label in said.items():
+        if source in by_label:
+            value, reason = by_label[source]
+            before = by_label.get(target, (None, ""))[0]
+            if before is None or value > before:
+                add_event(connection, NewEvent(at, who, item, asked=target, reason=reason, values={target: value}))
+
+
+def read_current(connection: sa.Connection) -> npt.NDArray[np.int64]:
+    """(m, 3) of item, label and 0 or 1: everything that is known now, labels merged."""
+    columns = (current_labels.c.item, current_labels.c.label, current_labels.c.value)
+    found = connection.execute(sa.select(*columns).order_by(current_labels.c.item, current_labels.c.label)).all()
+    return np.array([tuple(row) for row in found], dtype=np.int64).reshape(-1, 3)
+
+
+def read_events(connection: sa.Connection, after: int = 0) -> list[tuple[sa.Row, dict[int, int]]]:
+    """Every event with its values by label, oldest first."""
+    said: dict[int, dict[int, int]] = {}
+    for row in connection.execute(sa.select(event_values).where(event_values.c.event > after)):
+        said.setdefault(row.event, {})[row.label] = row.value
+    found = connection.execute(sa.select(events).where(events.c.id > after).order_by(events.c.id))
+    return [(row, said.get(row.id, {})) for row in found]
+
+
+def event_of_lease(connection: sa.Connection, token: str) -> tuple[int, dict[int, int]] | None:
+    """The event that a lease ended in, with its values."""
+    number = connection.execute(sa.select(events.c.id).where(events.c.lease == token)).scalar()
+    if number is None:
+        return None
+    said = connection.execute(
+        sa.select(event_values.c.label, event_values.c.value).where(event_values.c.event == number)
+    )
+    return number, dict(said.all())
+
+
+def last_answer_of(connection: sa.Connection, who: str) -> sa.Row | None:
+    """A person's latest answer or skip that was not taken back."""
+    later = events.alias()
+    undone = sa.exists().where(later.c.undoes == events.c.id)
+    mine = sa.select(events).where(events.c.who == who, events.c.kind != "undo", ~undone)
+    return connection.execute(mine.order_by(events.c.id.desc()).limit(1)).first()
+
+
+def count_answers(connection: sa.Connection) -> int:
+    """Answers, those taken back not counted."""
+    kinds = sa.select(events.c.kind, sa.func.count()).where(events.c.reason != "given").group_by(events.c.kind)
+    counted: dict[str, int] = dict(connection.execute(kinds).all())
+    undone = events.alias()
+    taken_back = sa.select(sa.func.count()).select_from(events.join(undone, undone.c.undoes == events.c.id))
+    return counted.get("answer", 0) - connection.execute(taken_back.where(events.c.kind == "answer")).scalar_one()
+
+
+def add_given(connection: sa.Connection, said: Iterable[tuple[int, Mapping[int, int]]], at: float, who: str) -> None:
+    """Labels that came with the items: one event per item, numbered in one go because there may be many."""
+    start = last_event(connection) + 1
+    rows, values = [], []
+    for number, (item, known) in enumerate(said, start=start):
+        rows.append((number, at, who, "answer", item, 0, "given", None, None))
+        values += [(number, label, value) for label, value in known.items()]
+    insert_many(connection, events, rows)
+    insert_many(connection, event_values, values)
+    if rows and connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(
+            "SELECT setval(pg_get_serial_sequence('events', 'id'), (SELECT max(id) FROM events))"
+        )
+
+
+def _as_votes(rows: Sequence[sa.Row]) -> Votes:
+    numbers = np.array([tuple(row)[:4] for row in rows], dtype=np.int64).reshape(-1, 4).T
+    event, item, label, value = numbers
+    return Votes(event, item, label, value, tuple(row[4] for row in rows), tuple(row[5] for row in rows))

@@ -1,0 +1,78 @@
+"""Items in the database: what to show of each, and its numbers where they are the source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from labelwise.labelling.errors import ProjectError
+from labelwise.labelling.store.engine import insert_many, pieces
+from labelwise.labelling.store.schema import items
+
+
+@dataclass(frozen=True)
+class StoredItems:
+    """Items in their order: row i of every array about the pool is `ids[i]`."""
+
+    ids: tuple[int, ...]
+    names: tuple[str, ...]
+    contents: tuple[Any, ...]
+    numbers: tuple[bytes | None, ...]
+
+
+def add_items(
+    connection: sa.Connection, names: Sequence[str], contents: Sequence[Any], numbers: Sequence[bytes | None]
+) -> list[int]:
+    """Write new items after those there are; their numbers. Names must be new."""
+    taken = _taken(connection, names)
+    if taken is not None:
+        raise ProjectError(f"the item {taken!r} is in the project already; leave it out or give it another id")
+    start = connection.execute(sa.select(sa.func.coalesce(sa.func.max(items.c.id), 0))).scalar_one() + 1
+    ids = list(range(start, start + len(names)))
+    insert_many(connection, items, list(zip(ids, names, contents, numbers, strict=True)))
+    return ids
+
+
+def read_items(connection: sa.Connection) -> StoredItems:
+    found = connection.execute(sa.select(items).order_by(items.c.id)).all()
+    columns: Iterable[tuple[Any, ...]] = zip(*found, strict=True) if found else ((), (), (), ())
+    return StoredItems(*columns)
+
+
+def count_items(connection: sa.Connection) -> int:
+    return connection.execute(sa.select(sa.func.count()).select_from(items)).scalar_one()
+
+
+def item_ids(connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
+    """The numbers of items by name; an unknown name raises."""
+    wanted = list(dict.fromkeys(names))
+    found: dict[str, int] = {}
+    for part in pieces(wanted, 500):
+        query = sa.select(items.c.name, items.c.id).where(items.c.name.in_(part))
+        found |= dict(connection.execute(query).all())
+    for name in wanted:
+        if name not in found:
+            raise ProjectError(f"there is no item {name!r} in the project")
+    return found
+
+
+def show_item(connection: sa.Connection, item: int) -> tuple[str, Any]:
+    """Name and content of one item."""
+    row = connection.execute(sa.select(items.c.name, items.c.content).where(items.c.id == item)).one()
+    return row.name, row.content
+
+
+def item_names(connection: sa.Connection) -> dict[int, str]:
+    return dict(connection.execute(sa.select(items.c.id, items.c.name)).all())
+
+
+def _taken(connection: sa.Connection, names: Sequence[str]) -> str | None:
+    """The first of the names that is in the project already."""
+    for part in pieces(names, 500):
+        found = connection.execute(sa.select(items.c.name).where(items.c.name.in_(part)).limit(1)).scalar()
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,123 @@
+"""The labels of a project: added, renamed, merged, retired; every such change is kept in `changes`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import sqlalchemy as sa
+
+from labelwise.labelling.errors import AnswerRefused, ProjectError
+from labelwise.labelling.store.schema import changes, labels
+
+
+@dataclass(frozen=True)
+class StoredLabels:
+    """The labels in use, in order, and what became of the others."""
+
+    ids: tuple[int, ...]
+    names: tuple[str, ...]
+    gone: dict[str, str | None]  # a label no longer in use, by name, to the one it was merged into; None is retired
+    all_names: dict[int, str]
+
+    @property
+    def column_of(self) -> dict[int, int]:
+        """The place of each label in use."""
+        return {label: column for column, label in enumerate(self.ids)}
+
+    def id_of(self, name: str) -> int:
+        """The number of a label in use, by name; a merged or retired one is told apart from one that never was."""
+        if name in self.names:
+            return self.ids[self.names.index(name)]
+        if name in self.gone:
+            target = self.gone[name]
+            what = "is retired and takes no answers" if target is None else f"was merged into {target!r}; use that one"
+            raise AnswerRefused(f"label {name!r} {what}")
+        close = get_close_matches(name, self.names, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise ProjectError(f"there is no label {name!r} in the project{hint}")
+
+    def last_id_of(self, name: str) -> int:
+        """The number of a label that is or was in use."""
+        return max(label for label, known in self.all_names.items() if known == name)
+
+
+def read_labels(connection: sa.Connection) -> StoredLabels:
+    rows = connection.execute(sa.select(labels).order_by(labels.c.id)).all()
+    used = [row for row in rows if row.retired_at is None and row.merged_into is None]
+    names = {row.id: row.name for row in rows}
+    return StoredLabels(
+        ids=tuple(row.id for row in used),
+        names=tuple(row.name for row in used),
+        gone={row.name: names.get(row.merged_into) for row in rows if row not in used},
+        all_names=names,
+    )
+
+
+def add_labels(connection: sa.Connection, names: Iterable[str], who: str, at: float) -> list[int]:
+    """Write new labels after those there are; their numbers."""
+    new = [check_name(name) for name in names]
+    used = set(read_labels(connection).names)
+    for position, name in enumerate(new):
+        if name in used or name in new[:position]:
+            raise ProjectError(f"there is a label {name!r} already")
+    start = connection.execute(sa.select(sa.func.coalesce(sa.func.max(labels.c.id), 0))).scalar_one() + 1
+    ids = list(range(start, start + len(new)))
+    if ids:
+        connection.execute(labels.insert(), [{"id": i, "name": name} for i, name in zip(ids, new, strict=True)])
+        note_change(connection, "add labels", {"names": new}, who, at)
+    return ids
+
+
+def rename_label(connection: sa.Connection, old: str, new: str, who: str, at: float) -> None:
+    known = read_labels(connection)
+    if check_name(new) in known.names:
+        raise ProjectError(f"there is a label {new!r} already; merge {old!r} into it instead")
+    connection.execute(labels.update().where(labels.c.id == known.id_of(old)).values(name=new))
+    note_change(connection, "rename label", {"old": old, "new": new}, who, at)
+
+
+def merge_labels(connection: sa.Connection, source: str, target: str, who: str, at: float) -> tuple[int, int]:
+    """Take `source` out of use in favour of `target`; the numbers of both. Moving the answers is the caller's part."""
+    known = read_labels(connection)
+    gone, kept = known.id_of(source), known.id_of(target)
+    if gone == kept:
+        raise ProjectError(f"label {source!r} cannot be merged into itself")
+    moved = (labels.c.id == gone) | (labels.c.merged_into == gone)
+    connection.execute(labels.update().where(moved).values(merged_into=kept))
+    note_change(connection, "merge labels", {"source": source, "target": target}, who, at)
+    return gone, kept
+
+
+def retire_label(connection: sa.Connection, name: str, who: str, at: float) -> int:
+    """No more questions about it and no more use of its answers, which are kept; its number."""
+    known = read_labels(connection)
+    if len(known.ids) == 1:
+        raise ProjectError(f"label {name!r} is the last one; a project needs at least one")
+    label = known.id_of(name)
+    connection.execute(labels.update().where(labels.c.id == label).values(retired_at=at))
+    note_change(connection, "retire label", {"name": name}, who, at)
+    return label
+
+
+def note_change(connection: sa.Connection, what: str, detail: dict[str, Any], who: str, at: float) -> None:
+    connection.execute(changes.insert().values(at=at, who=who, what=what, detail=detail))
+
+
+def read_changes(connection: sa.Connection) -> list[dict[str, Any]]:
+    return [dict(row._mapping) for row in connection.execute(sa.select(changes).order_by(changes.c.id))]
+
+
+def last_change(connection: sa.Connection) -> int:
+    return connection.execute(sa.select(sa.func.coalesce(sa.func.max(changes.c.id), 0))).scalar_one()
+
+
+def check_name(name: str) -> str:
+    """A name that every format can carry: not blank, no line ends or control signs, no blanks around it."""
+    if not name.strip():
+        raise ProjectError("a label needs a name, got a blank one")
+    if name != name.strip() or not name.isprintable():
+        raise ProjectError(f"the label name {name!r} has blanks around it, or a line end or control sign in it")
+    return name

@@ -1,0 +1,55 @@
+"""The record of trainings: which answers each saw, how it ended, and what it found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from labelwise.labelling.store.schema import trainings
+
+
+def begin_training(connection: sa.Connection, seen_event: int, seen_change: int, at: float) -> int:
+    """Note that a training has begun; its number."""
+    row = trainings.insert().values(state="running", started_at=at, seen_event=seen_event, seen_change=seen_change)
+    return int(connection.execute(row).inserted_primary_key[0])  # type: ignore[index]
+
+
+def end_training(
+    connection: sa.Connection,
+    number: int,
+    state: str,
+    at: float,
+    *,
+    message: str | None = None,
+    report: dict[str, Any] | None = None,
+) -> None:
+    ended = trainings.update().where(trainings.c.id == number)
+    connection.execute(ended.values(state=state, finished_at=at, message=message, report=report))
+
+
+def mark_killed(connection: sa.Connection, at: float) -> int:
+    """Trainings that are noted as running although no worker is there were killed; how many."""
+    killed = trainings.update().where(trainings.c.state == "running")
+    return connection.execute(
+        killed.values(state="killed", finished_at=at, message="the worker was killed or lost power")
+    ).rowcount
+
+
+def last_good(connection: sa.Connection) -> sa.Row | None:
+    good = sa.select(trainings).where(trainings.c.state == "good")
+    return connection.execute(good.order_by(trainings.c.id.desc()).limit(1)).first()
+
+
+def last_training(connection: sa.Connection) -> sa.Row | None:
+    return connection.execute(sa.select(trainings).order_by(trainings.c.id.desc()).limit(1)).first()
+
+
+def good_reports(connection: sa.Connection) -> list[sa.Row]:
+    """Every good training, oldest first: the course of the project."""
+    good = sa.select(trainings).where(trainings.c.state == "good", trainings.c.report.is_not(None))
+    return list(connection.execute(good.order_by(trainings.c.id)).all())
+
+
+def forget_trainings(connection: sa.Connection) -> None:
+    connection.execute(trainings.delete())

@@ -1,0 +1,117 @@
+"""The frozen records of labelling: settings, a lease, what a person did, and what was saved of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from labelwise import models, queries
+from labelwise.labelling.errors import ProjectError
+from labelwise.records import Question
+
+GIVEN = "given"  # the reason of labels that came with the items
+CONTROL = "control"  # the reason of the random share
+TOLD = "told"  # the reason of answers nobody was asked for
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a project asks, kept in it from its making.
+
+    Parameters
+    ----------
+    model, strategy : names in `labelwise.models.BY_NAME` and `labelwise.queries.BY_NAME`
+        The strategy also says whether whole items or single (item, label) pairs are asked about.
+    model_options : keyword arguments of the model
+    features : mapping
+        What the model sees: {"kind": "text", "field": ...}, {"kind": "images", "field": ...} or {"kind": "numbers"}.
+    control : float
+        Share of the items kept apart from the start and asked about at random, for base rates and an honest error;
+        about the same share of the questions is about them. The model does not learn from them.
+    overlap : int
+        People who are asked the same question, 1 by default; `overlap_share` is the share of the questions that this
+        applies to.
+    lease_seconds : float
+        How long a question belongs to the one who was given it.
+    ready : int
+        Questions the worker keeps ready.
+    random_state : int
+
+    Examples
+    --------
+    >>> Settings(strategy="uncertainty_pairs").target
+    'pairs'
+    """
+
+    model: str = "label_gp"
+    strategy: str = "uncertainty"
+    model_options: Mapping[str, Any] = field(default_factory=dict)
+    features: Mapping[str, Any] = field(default_factory=lambda: {"kind": "numbers"})
+    control: float = 0.1
+    overlap: int = 1
+    overlap_share: float = 1.0
+    lease_seconds: float = 600.0
+    ready: int = 200
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        for what, name, known in (("model", self.model, models.BY_NAME), ("strategy", self.strategy, queries.BY_NAME)):
+            if name not in known:
+                raise ProjectError(f"there is no {what} {name!r}; there are {', '.join(known)}")
+        if not 0 <= self.control < 1:
+            raise ProjectError(f"control is a share, at least 0 and below 1, got {self.control!r}")
+        if not 0 <= self.overlap_share <= 1:
+            raise ProjectError(f"overlap_share must lie between 0 and 1, got {self.overlap_share!r}")
+        for name in ("overlap", "ready"):
+            if getattr(self, name) < 1:
+                raise ProjectError(f"{name} must be at least 1, got {getattr(self, name)!r}")
+        if not self.lease_seconds > 0:
+            raise ProjectError(f"lease_seconds must be positive, got {self.lease_seconds!r}")
+
+    @property
+    def target(self) -> str:
+        return queries.BY_NAME[self.strategy]().target
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A question that belongs to one person until `expires_at` (seconds since 1970).
+
+    `content` is what to show of the item, `beliefs` the probability of each label asked about, as the last good model
+    saw it; empty before there is one.
+    """
+
+    token: str
+    who: str
+    question: Question
+    content: Any
+    expires_at: float
+    beliefs: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The proof that an answer is on disk: its number among the events, and what should be said about it."""
+
+    event: int
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that a person did: answered, skipped, or took an answer back (`undoes` is its number).
+
+    `values` maps label names to True, False, or None for unsure; `asked` is the one label that was asked about, or
+    None where it was the whole item.
+    """
+
+    id: int
+    at: float
+    who: str
+    kind: str
+    item: str
+    asked: str | None
+    reason: str
+    values: Mapping[str, bool | None]
+    undoes: int | None = None

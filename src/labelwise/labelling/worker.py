@@ -1,0 +1,145 @@
+"""The worker: reads new answers, trains, and keeps questions ready. Nothing it holds is the only copy.
+
+A training that fails, or a worker that is killed at any moment, leaves the questions and the model of the last good
+training in place; what happened is in the record of trainings.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import DEVNULL, Popen
+from typing import Any
+
+from labelwise.labelling.estimates import report_of
+from labelwise.labelling.learner import Learner, Seen
+from labelwise.labelling.locks import only_worker
+from labelwise.labelling.model_files import TrainedLabeller
+from labelwise.labelling.planning import Planner
+from labelwise.labelling.store import Store
+from labelwise.labelling.store.engine import read_value
+from labelwise.labelling.store.questions import count_ready, expire, open_leases, replace_questions
+from labelwise.labelling.store.trainings import begin_training, end_training, last_good, mark_killed
+from labelwise.labelling.terms import Settings
+
+POLL_SECONDS = 0.2  # between looks into the store while nothing is new
+SAVE_SECONDS = 30  # between two files of the model while answers keep coming
+LOW_WATER = 0.5  # share of the questions to keep ready below which new ones are made
+
+
+class Worker:
+    """Keeps one project's questions ready; one step at a time, so that tests and single users need no process.
+
+    Parameters
+    ----------
+    store : Store
+    settings : Settings
+    on_event : called with a line of text for whoever watches
+    """
+
+    def __init__(self, store: Store, settings: Settings, on_event: Callable[[str], None] = lambda line: None) -> None:
+        self.store = store
+        self.settings = settings
+        self.learner = Learner(store, settings)
+        self._on_event = on_event
+        self._failed_at: Seen | None = None  # not tried again before something changes
+        self._unsaved, self._saved_at = False, 0.0
+        self._planned = 0  # questions the last plan came to: where fewer than wanted, more is not to be had
+
+    def run(self, until: Callable[[], bool] = lambda: False) -> None:
+        """Be the project's worker until told to stop."""
+        with only_worker(self.store):
+            self.begin()
+            while not until():
+                if not self.step():
+                    time.sleep(POLL_SECONDS)
+
+    def begin(self) -> None:
+        """Note what a killed predecessor left behind."""
+        with self.store.writing() as connection:
+            killed = mark_killed(connection, time.time())
+        if killed:
+            self._on_event("a training was killed; its questions were never shown, the last good ones still are")
+
+    def step(self) -> bool:
+        """Do what there is to do, if anything: train on new answers, or make more questions; whether it did."""
+        self.learner.catch_up()
+        seen = self.learner.seen
+        if seen == self._failed_at or not self._is_due(seen):
+            self.keep_model()
+            return False
+        with self.store.writing() as connection:
+            expire(connection, time.time())
+            number = begin_training(connection, seen.event, seen.change, time.time())
+            leased = [(item, label) for item, label, _ in open_leases(connection)]
+        try:
+            ready = Planner(self.learner, leased).plan(self.settings.ready)
+            report = report_of(self.learner)
+        except Exception as error:
+            self._give_up(number, error)
+            return True
+        with self.store.writing() as connection:
+            replace_questions(connection, ready, seen.event)
+            end_training(connection, number, "good", time.time(), report=report)
+        self._planned, self._unsaved = len(ready), True
+        if time.time() - self._saved_at > SAVE_SECONDS:
+            self.keep_model()
+        self._on_event(f"{report['answers']} answers learnt, {len(ready)} questions ready")
+        return True
+
+    def _is_due(self, seen: Seen) -> bool:
+        with self.store.reading() as connection:
+            good = last_good(connection)
+            ready = count_ready(connection)
+        if good is None or (good.seen_event, good.seen_change) != (seen.event, seen.change):
+            return True
+        return ready < LOW_WATER * min(self.settings.ready, self._planned)
+
+    def _give_up(self, number: int, error: Exception) -> None:
+        message = f"{type(error).__name__}: {error}"
+        with self.store.writing() as connection:
+            end_training(connection, number, "failed", time.time(), message=message)
+        self._failed_at = self.learner.seen
+        self._on_event(f"training failed, the last good model stays: {message}")
+
+    def keep_model(self) -> None:
+        """Write the model for those who predict with it, unless it is written already."""
+        labeller = labeller_of(self.learner) if self._unsaved else None
+        self._unsaved = False
+        if labeller is None:
+            return
+        path = model_path(self.store)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            labeller.save(path)
+        except (OSError, ValueError) as error:  # derived: whoever needs it can train again
+            self._on_event(f"the model was not kept: {error}")
+        self._saved_at = time.time()
+
+
+def labeller_of(learner: Learner) -> TrainedLabeller | None:
+    """The learner's model, ready for a file; None where nothing is known yet."""
+    model = None if learner.knows_nothing else learner.campaign.fitted()
+    if model is None:
+        return None
+    seen = learner.seen
+    return TrainedLabeller(model, learner.labels.names, learner.featurizer, seen.event, seen.change)
+
+
+def model_path(store: Store) -> Path:
+    """Where the last good model is kept: beside the file, or in the user's cache. May be deleted at any time."""
+    if store.is_file:
+        return Path(f"{store.location}.derived") / "model.skops"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    with store.reading() as connection:
+        identity = read_value(connection, "identity")
+    return cache / "labelwise" / identity / "model.skops"
+
+
+def start_worker(store: Store, **environment: str) -> Popen[Any]:
+    """A worker in a process of its own, which goes on until it is ended or its parent is gone."""
+    command = [sys.executable, "-m", "labelwise.labelling.worker_process", store.location, str(os.getpid())]
+    return Popen(command, stdin=DEVNULL, stdout=DEVNULL, env={**os.environ, **environment})
