@@ -7,10 +7,12 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from labelwise.models._label_mixture_fitting import MixtureOptions, fit_mixture, warm_mixture
 from labelwise.models._label_mixture_posterior import MixturePosterior
 from labelwise.models._label_mixture_state import FittedMixture
+from labelwise.models._mixture_components import Component, describe_components
 from labelwise.models.base import LabelModel
 
 CHOICES = {
@@ -184,6 +186,33 @@ class LabelMixtureGP(LabelModel):
         X = self._check_items(X)
         return MixturePosterior(self._fitted, X)
 
+    def components(self, n_labels: int = 5, n_items: int = 3) -> list[Component]:
+        """What the components are, the largest first: of the restart whose bound ended highest.
+
+        Parameters
+        ----------
+        n_labels : int
+            Labels to name of each, the likeliest first.
+        n_items : int
+            Training items to name of each, the most typical first, as rows in the order they were first told.
+
+        Examples
+        --------
+        >>> X = np.repeat([[0.0], [9.0]], [30, 20], axis=0) + np.linspace(0, 1, 50)[:, None]
+        >>> Y = np.repeat([[0, 1], [1, 0]], [30, 20], axis=0)
+        >>> for part in LabelMixtureGP(n_components=2, random_state=0).fit(X, Y).components(n_labels=1):
+        ...     print(round(part.size), part.labels, part.probabilities.round(1))
+        30 [1] [1.]
+        20 [0] [0.9]
+        """
+        for name, value in (("n_labels", n_labels), ("n_items", n_items)):
+            if value < 0:
+                raise ValueError(f"{name} must not be negative, got {value!r}")
+        check_is_fitted(self)
+        best = int(np.argmax([restart.bounds[-1] for restart in self._fitted.restarts]))
+        part = self._fitted.parts[best]
+        return describe_components(self.label_probabilities_[part], self.responsibilities_[:, part], n_labels, n_items)
+
     def _keep(self, fitted: FittedMixture) -> Self:
         self._fitted = fitted
         self.elbo_ = list(max(fitted.restarts, key=lambda restart: restart.bounds[-1]).bounds)
@@ -218,9 +247,10 @@ class LabelMixtureGP(LabelModel):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ValueError(f"{name} must be positive, got {value!r}")
-        for name in ("tolerance", "prune_ratio"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} must not be negative, got {getattr(self, name)!r}")
+        if not self.tolerance >= 0:
+            raise ValueError(f"tolerance must not be negative, got {self.tolerance!r}")
+        if not 0 <= self.prune_ratio < 1:
+            raise ValueError(f"prune_ratio must be at least 0 and below 1, got {self.prune_ratio!r}")
         if not np.all(np.asarray(self.label_prior) > 0) or np.shape(self.label_prior) not in ((), (2,)):
             raise ValueError(
                 f"label_prior must be a positive strength or two positive numbers, got {self.label_prior!r}"
