@@ -117,6 +117,8 @@ class LabelPosterior:
     how sure it is of its own probabilities.
     """
 
+    joint_draws = False  # whether blocks of items that are given generators in the same state get one common draw
+
     def __init__(self, n_items: int, n_labels: int) -> None:
         self.n_items = n_items
         self.n_labels = n_labels

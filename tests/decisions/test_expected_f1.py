@@ -110,9 +110,20 @@ def test_sample_wise_draws_see_labels_that_come_together():
     assert seeing.expected[0] == pytest.approx(0.7, abs=0.04)
 
 
-def test_macro_draws_see_items_that_come_together():
+class Joint(Mixture):
+    """One whose draws are the same case for all blocks of items."""
+
+    joint_draws = True
+
+    def rows(self, rows):
+        return Joint(self.tables[:, rows], self.chances)
+
+
+@pytest.mark.parametrize(("kind", "entries"), [(Mixture, 2**22), (Joint, 2**22), (Joint, 2 * 3000)])
+def test_macro_draws_see_items_that_come_together(kind, entries, monkeypatch):
+    monkeypatch.setattr(expected_f1, "SAMPLE_ENTRIES", entries)  # the last: blocks of two items
     high = np.array([0.9, 0.9, 0.8, 0.8, 0.7, 0.7, 0.7, 0.7])[:, None]
-    posterior = Mixture(np.stack([high, high / 50]), np.array([0.5, 0.5]))
+    posterior = kind(np.stack([high, high / 50]), np.array([0.5, 0.5]))
     sampled = ExpectedF1(method="samples", n_samples=3000).decide_scored(posterior)
     values = [posterior.expected_f1(np.arange(8)[:, None] < k, 0.0)[0] for k in range(9)]
     assert sampled.mean == pytest.approx(max(values), abs=0.03)

@@ -24,6 +24,7 @@ from labelwise.numerics.probability_groups import add_counts, add_hits, logit_co
 from labelwise.posterior import BoolArray, FloatArray, LabelPosterior
 
 SAMPLE_ENTRIES = 2**22  # draws of so many (sample, item, label) entries are held at a time
+COMMON = 2**64 - 1  # in place of a block's number: draws that all blocks share
 CUTS, CUT_REACH = 256, 12.0  # candidate thresholds of the sampled macro rule, equal steps of the logit
 
 
@@ -42,8 +43,9 @@ class ExpectedF1:
     method : "independent" or "samples"
         "independent" takes the labels of different items, and of one item, as independent given the probabilities,
         and is then exact. "samples" averages F over draws from the posterior and keeps the dependence they have: of
-        labels of one item through `sample_labels` (sample-wise F), of items through `sample_probabilities` (macro-F,
-        within a block of items). The candidates are the same: the most probable items, or labels, down to some
+        labels of one item through `sample_labels` (sample-wise F), of items through `sample_probabilities` (macro-F;
+        over the whole batch where the model's draws are joint, as those of `OnlineBayes` are, else within a block of
+        items). The candidates are the same: the most probable items, or labels, down to some
         threshold. A model without an opinion on dependence gains nothing from it.
     empty_score : float, optional
         What counts when nothing is predicted and nothing is there, 0/0. By default 0 for macro, so that every label
@@ -55,8 +57,8 @@ class ExpectedF1:
     n_samples : int
         Draws for method "samples".
     random_state : int
-        Seed of the draws. Each block of items has a generator of its own, made from seed and block number, so that
-        draws need not be kept.
+        Seed of the draws. Each block of items has a generator of its own, made from seed and block number, and joint
+        draws come from one that is made anew for every block: they need not be kept.
 
     Notes
     -----
@@ -142,7 +144,8 @@ class ExpectedF1:
         counts = np.zeros((q, CUTS))
         for part, block, rng in self._sampling_blocks(posterior):
             codes[part] = logit_codes(checked(block.probabilities(), known), CUTS, CUT_REACH)
-            p = block.sample_probabilities(self.n_samples, rng)  # (s, block, q), dependent over items
+            source = self._generator(COMMON) if posterior.joint_draws else rng
+            p = block.sample_probabilities(self.n_samples, source)  # (s, block, q), dependent over items
             drawn = rng.random(p.shape) < p
             add_hits(codes[part], drawn if known is None else drawn & known, hits)
             add_counts(codes[part], np.ones((block.n_items, q), dtype=bool), counts)
@@ -168,8 +171,10 @@ class ExpectedF1:
         """Blocks of items with a counter-based generator each: the same draws in every pass, none of them kept."""
         rows = block_rows(self.n_samples * posterior.n_labels, SAMPLE_ENTRIES)
         for number, (part, block) in enumerate(posterior.blocks(rows)):
-            key = np.array([self.random_state, number], dtype=np.uint64)
-            yield part, block, np.random.Generator(np.random.Philox(key=key))
+            yield part, block, self._generator(number)
+
+    def _generator(self, number: int) -> np.random.Generator:
+        return np.random.Generator(np.random.Philox(key=np.array([self.random_state, number], dtype=np.uint64)))
 
 
 def _room(posterior: LabelPosterior) -> tuple[BoolArray, FloatArray]:

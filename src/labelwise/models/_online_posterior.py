@@ -30,6 +30,8 @@ class OnlinePosterior(LabelPosterior):
     It speaks of the model as it was when `posterior` was called, and refuses to speak once the model has learnt more.
     """
 
+    joint_draws = True
+
     def __init__(
         self,
         state: OnlineState,
