@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
 
-from labelwise.models._factor_training import IntArray, Learnt
+from labelwise.models._factor_training import FactorSettings, IntArray, Learnt
 from labelwise.numerics.feature_regression import FeatureUncertainty
 from labelwise.numerics.feature_scaling import FeatureScaling
 from labelwise.numerics.label_correlation import LabelCorrelation, low_rank
@@ -28,24 +28,44 @@ class FittedFactors:
     weights: FloatArray  # W (d, k)
     loadings: FloatArray  # V (q, k); zero where there is no score
     biases: FloatArray  # (q,)
+    seen: IntArray  # labels with answers, in the order of the fit
     scored: npt.NDArray[np.bool_]  # (q,) False: neither answers nor counts, a base rate is all there is
     item_precision: float  # λ_u
     label_covariances: FloatArray | None  # S_v (q, k, k) of variational beliefs
     uncertainty: FeatureUncertainty
 
     @classmethod
-    def of(cls, learnt: Learnt, order: tuple[IntArray, int], rate: float, scaling: FeatureScaling) -> FittedFactors:
-        """Learnt factors with the labels put where `order` says, out of so many; the others get the base rate."""
-        told, n_labels = order
-        k = learnt.factors.labels.shape[1]
+    def of(
+        cls,
+        learnt: Learnt,
+        settings: FactorSettings,
+        labels: tuple[IntArray, IntArray, int],
+        rate: float,
+        scaling: FeatureScaling,
+    ) -> FittedFactors:
+        """Learnt factors with `labels` (seen, unseen, how many in all) put in their places; the others get the rate."""
+        seen, unseen, n_labels = labels
+        told, k = np.concatenate([seen, unseen]), learnt.factors.labels.shape[1]
         loadings, biases = np.zeros((n_labels, k)), np.full(n_labels, logit(rate))
         loadings[told], biases[told] = learnt.loadings(), learnt.biases()
         scored = np.zeros(n_labels, dtype=bool)
         scored[told] = True
-        fit, precision = learnt.fit, learnt.fit.penalties.items
-        uncertainty = FeatureUncertainty(fit.regression.X, fit.regression.penalty, 1 / precision)
-        weights = learnt.factors.weights.astype(np.float64)
-        return cls(scaling, weights, loadings, biases, scored, precision, None, uncertainty)
+        precision = learnt.fit.penalties.items
+        doubt, covariances = learnt.label_covariances(settings), None
+        if doubt is not None:
+            covariances = np.tile(np.eye(k) / learnt.fit.penalties.labels, (n_labels, 1, 1))
+            covariances[told] = doubt
+        return cls(
+            scaling=scaling,
+            weights=learnt.factors.weights.astype(np.float64),
+            loadings=loadings,
+            biases=biases,
+            seen=seen,
+            scored=scored,
+            item_precision=precision,
+            label_covariances=covariances,
+            uncertainty=FeatureUncertainty(learnt.fit.regression.X, learnt.fit.regression.penalty, 1 / precision),
+        )
 
     @cached_property
     def correlation(self) -> LabelCorrelation:

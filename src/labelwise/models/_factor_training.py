@@ -12,9 +12,16 @@ import scipy.sparse as sp
 
 from labelwise.models.base import BoolArray
 from labelwise.numerics.factor_model import Counts, FactorData, FactorFit, Factors, Penalties, start_factors
+from labelwise.numerics.factor_variational import FactorBeliefs, VariationalFit
 from labelwise.numerics.feature_regression import FeatureRegression
 from labelwise.numerics.kernels import squared_norms
-from labelwise.numerics.label_transfer import Transferred, fold_in_labels, regress_by_kernel, regress_labels
+from labelwise.numerics.label_transfer import (
+    Transferred,
+    fold_in_labels,
+    regress_by_kernel,
+    regress_labels,
+    transfer_residuals,
+)
 from labelwise.numerics.weighted_ridge import RowSolver
 from labelwise.posterior import FloatArray
 
@@ -35,6 +42,7 @@ class FactorSettings:
     bias: bool = True
     unseen: Literal["regression", "kernel", "fold_in"] = "regression"
     solver: RowSolver = field(default_factory=RowSolver)
+    inference: Literal["map", "variational"] = "map"
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,12 +108,24 @@ class Learnt:
     fit: FactorFit
     factors: Factors
     unseen: Transferred
+    covariances: FloatArray | None = None  # (s, k, k) of the seen labels' factors, under variational beliefs
 
     def loadings(self) -> FloatArray:
         return np.vstack([self.factors.labels, self.unseen.factors]).astype(np.float64)  # (s + u, k)
 
     def biases(self) -> FloatArray:
         return np.concatenate([self.factors.label_bias, self.unseen.bias]).astype(np.float64)
+
+    def label_covariances(self, settings: FactorSettings) -> FloatArray | None:
+        """(s + u, k, k): of an unseen label, what its regression leaves open, and the mean doubt about seen ones."""
+        if self.covariances is None:
+            return None
+        u = len(self.unseen.bias)
+        if u == 0:
+            return self.covariances
+        missed = np.square(transfer_residuals(self.factors, settings.transfer_penalty)).mean(axis=0)  # (k,)
+        doubt = self.covariances.mean(axis=0) + np.diag(missed)
+        return np.concatenate([self.covariances, np.tile(doubt, (u, 1, 1))])
 
     def scores(self, X: Any) -> FloatArray:
         """(n, s + u) log-odds."""
@@ -121,7 +141,7 @@ def prepare_fit(problem: FactorProblem, settings: FactorSettings) -> FactorFit:
 
 
 def first_factors(problem: FactorProblem, settings: FactorSettings, fit: FactorFit) -> Factors:
-    k = settings.n_factors or min(problem.Y.shape[1], MOST_FACTORS["map"])
+    k = settings.n_factors or min(problem.Y.shape[1], MOST_FACTORS[settings.inference])
     r, d, dtype = settings.overdispersion, problem.X.shape[1], problem.X.dtype
     return start_factors(fit.data, k, d, overdispersion=r, bias=settings.bias, dtype=dtype)
 
@@ -143,28 +163,42 @@ def transfer(settings: FactorSettings, fit: FactorFit, factors: Factors) -> Tran
     return regress_labels(factors, settings.transfer_penalty, bias=settings.bias)
 
 
-def learn_factors(
-    problem: FactorProblem,
-    settings: FactorSettings,
-    n_iterations: int,
-    tolerance: float | None = None,
-    on_step: Callable[[int, float], None] | None = None,
-) -> tuple[Learnt, list[float]]:
-    """Maximum a posteriori factors, and the objective after each sweep where somebody wants it, else at the end."""
+@dataclass(frozen=True)
+class Schedule:
+    """How long to sweep, and who is told about it."""
+
+    n_iterations: int
+    tolerance: float | None = None
+    on_step: Callable[[int, float], None] | None = None
+
+    def run(
+        self, sweep: Callable[[Any], Any], objective: Callable[[Any], float], state: Any
+    ) -> tuple[Any, list[float]]:
+        """The last state, and the objective after each sweep where somebody wants it, else at the end."""
+        path: list[float] = []
+        for step in range(self.n_iterations):
+            state = sweep(state)
+            if self.tolerance is None and self.on_step is None:
+                continue
+            path.append(objective(state))
+            if self.on_step is not None:
+                self.on_step(step, path[-1])
+            if self.tolerance is not None and len(path) > 1 and path[-1] - path[-2] < self.tolerance * abs(path[-1]):
+                break
+        return state, path or [objective(state)]
+
+
+def learn_factors(problem: FactorProblem, settings: FactorSettings, schedule: Schedule) -> tuple[Learnt, list[float]]:
+    """Maximum a posteriori factors, or means with covariances, and the objective or bound."""
     fit = prepare_fit(problem, settings)
-    factors, path = first_factors(problem, settings, fit), []
-    for step in range(n_iterations):
-        factors = fit.sweep(factors)
-        if tolerance is None and on_step is None:
-            continue
-        path.append(fit.objective(factors))
-        if on_step is not None:
-            on_step(step, path[-1])
-        if tolerance is not None and len(path) > 1 and path[-1] - path[-2] < tolerance * abs(path[-1]):
-            break
-    if not path:
-        path.append(fit.objective(factors))
-    return Learnt(fit, factors, transfer(settings, fit, factors)), path
+    start = first_factors(problem, settings, fit)
+    if settings.inference == "map":
+        factors, path = schedule.run(fit.sweep, fit.objective, start)
+        return Learnt(fit, factors, transfer(settings, fit, factors)), path
+    variational = VariationalFit(fit)
+    beliefs = FactorBeliefs.start(start, settings.penalties.items)
+    beliefs, path = schedule.run(variational.sweep, variational.bound, beliefs)
+    return Learnt(fit, beliefs.means, transfer(settings, fit, beliefs.means), beliefs.labels), path
 
 
 def check_settings(model: Any, choices: dict[str, tuple[Any, ...]], positive: tuple[str, ...]) -> None:
@@ -179,8 +213,8 @@ def check_settings(model: Any, choices: dict[str, tuple[Any, ...]], positive: tu
         value = getattr(model, name, 1.0)
         if value != word and (isinstance(value, str) or not value > 0):
             raise ValueError(f"{name} must be positive or {word!r}, got {value!r}")
-    for name in ("n_factors", "cg_steps", "n_trials", "n_iterations"):
-        value = getattr(model, name)
+    for name in ("n_factors", "cg_steps", "n_trials", "n_iterations", "batch_size"):
+        value = getattr(model, name, None)
         if value not in (None, "auto") and (isinstance(value, str) or not value >= 1):
             raise ValueError(f"{name} must be at least 1, got {value!r}")
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from labelwise.models._factor_choice import choose
 from labelwise.models._factor_posterior import FactorPosterior, FittedFactors
+from labelwise.models._factor_stream import Batch, FactorStream
 from labelwise.models._factor_training import (
     FactorProblem,
     FactorSettings,
+    Schedule,
     check_settings,
     count_labels,
     learn_factors,
@@ -28,11 +31,13 @@ from labelwise.numerics.feature_scaling import learn_scaling
 from labelwise.numerics.weighted_ridge import RowSolver
 
 CHOICES = {
+    "inference": ("map", "variational"),
     "unseen": ("regression", "kernel", "fold_in"),
     "solver": ("cg", "exact"),
     "scale": ("auto", "none"),
     "precision": ("auto", "float32", "float64"),
 }
+STEP_EXPONENT = 0.6  # of the steps so far: by how much a batch moves the averages of online EM
 POSITIVE = ("item_penalty", "label_penalty", "bias_penalty", "transfer_penalty", "counts_weight")
 
 
@@ -73,6 +78,10 @@ class CooccurrenceFactors(LabelModel):
         λ_ψ of that regression.
     bias : bool
         Whether labels and counts have biases. The paper has none.
+    inference : "map" or "variational"
+        One best value of every factor, or Gaussian beliefs about them: better probabilities, variances of the
+        log-odds for `sample_probabilities`, k² numbers per item (so k is at most 32 unless asked for), and fewer
+        right first labels.
     solver : "cg" or "exact"
         A few conjugate gradient steps for all rows at once, or each row's own system.
     cg_steps : int
@@ -84,6 +93,8 @@ class CooccurrenceFactors(LabelModel):
         "auto" is single precision for more than 200 000 entries of Y.
     n_trials : int
         How often items and labels are hidden for a choice.
+    batch_size : int
+        Items that `partial_fit` learns at a time.
     random_state : int, RandomState, Generator or None
         Draws what is hidden. The fit itself draws nothing.
 
@@ -133,12 +144,14 @@ class CooccurrenceFactors(LabelModel):
         unseen: Literal["regression", "kernel", "fold_in"] = "regression",
         transfer_penalty: float = 0.5,
         bias: bool = True,
+        inference: Literal["map", "variational"] = "map",
         solver: Literal["cg", "exact"] = "cg",
         cg_steps: int = 3,
         tolerance: float | None = None,
         scale: Literal["auto", "none"] = "auto",
         precision: Literal["auto", "float32", "float64"] = "auto",
         n_trials: int = 3,
+        batch_size: int = 100,
         random_state: Any = None,
     ) -> None:
         self.n_factors = n_factors
@@ -154,12 +167,14 @@ class CooccurrenceFactors(LabelModel):
         self.unseen = unseen
         self.transfer_penalty = transfer_penalty
         self.bias = bias
+        self.inference = inference
         self.solver = solver
         self.cg_steps = cg_steps
         self.tolerance = tolerance
         self.scale = scale
         self.precision = precision
         self.n_trials = n_trials
+        self.batch_size = batch_size
         self.random_state = random_state
 
     @classmethod
@@ -185,17 +200,38 @@ class CooccurrenceFactors(LabelModel):
         X, Y, observed = self._check_training(X, Y, observed)
         scaling = learn_scaling(X, self.scale)
         answered = observed.any(axis=0)
-        dtype = precision_of(self.precision, Y.shape[0] * int(answered.sum()))
+        size = Y.shape[0] * int(answered.sum())
+        dtype = np.float64 if self.inference == "variational" else precision_of(self.precision, size)
         problem = self._problem(to_precision(scaling(X), dtype), Y, observed)
         settings = self._settings()
         choice = choose(self, problem, settings)
         settings = with_feature_penalty(settings, choice.penalty)
-        learnt, self.objective_ = learn_factors(problem, settings, choice.n_iterations, self.tolerance, on_step)
+        schedule = Schedule(choice.n_iterations, self.tolerance, on_step)
+        self._learnt, self.objective_ = learn_factors(problem, replace(settings, inference=self.inference), schedule)
         self.feature_penalty_, self.n_iterations_ = choice.penalty, choice.n_iterations
-        self.trial_scores_, self.factors_ = choice.scores, learnt.factors
+        self.trial_scores_, self.factors_ = choice.scores, self._learnt.factors
         rate = float(base_rates(Y[:, answered], observed[:, answered]).mean())
-        told = np.concatenate([self.seen_, self.unseen_])
-        self._fitted = FittedFactors.of(learnt, (told, self.n_labels_), rate, scaling)
+        labels = (self.seen_, self.unseen_, self.n_labels_)
+        self._fitted = FittedFactors.of(self._learnt, settings, labels, rate, scaling)
+        self._stream: FactorStream | None = None
+        return self
+
+    def partial_fit(self, X: Any, Y: Any, observed: Any = None, *, classes: Any = None) -> Self:
+        """Go on learning from more items by online EM; the first call is a `fit`.
+
+        Rows are learnt in batches of `batch_size`, whatever pieces they come in. A label that had no answers at the
+        fit starts from what its counts say, and its answers take over from there. `classes` is taken for
+        scikit-learn's sake.
+        """
+        if not hasattr(self, "_fitted"):
+            return self.fit(X, Y, observed)
+        check_settings(self, CHOICES, POSITIVE)
+        X, Y, observed = self._check_training(X, Y, observed, reset=False)
+        if self._stream is None:
+            self._stream = FactorStream.after(self._learnt, self._fitted, self.batch_size, STEP_EXPONENT)
+        X = to_precision(self._fitted.scaling(X), np.float64)
+        self._stream = self._stream.add(Batch(X, Y, observed))
+        self._fitted = self._stream.fitted(self._fitted)
         return self
 
     def posterior(self, X: Any) -> FactorPosterior:

@@ -12,6 +12,7 @@ from labelwise.models._factor_posterior import FactorPosterior, FittedFactors
 from labelwise.models._factor_training import (
     FactorProblem,
     FactorSettings,
+    Schedule,
     check_settings,
     learn_factors,
     precision_of,
@@ -112,11 +113,13 @@ tolerance, scale, precision, n_trials, random_state
         )
         choice = choose(self, problem, settings)
         settings = with_feature_penalty(settings, choice.penalty)
-        learnt, self.objective_ = learn_factors(problem, settings, choice.n_iterations, self.tolerance, on_step)
+        schedule = Schedule(choice.n_iterations, self.tolerance, on_step)
+        learnt, self.objective_ = learn_factors(problem, settings, schedule)
         self.feature_penalty_, self.n_iterations_ = choice.penalty, choice.n_iterations
         self.trial_scores_, self.factors_ = choice.scores, learnt.factors
         rate = float(base_rates(Y, observed).mean())
-        self._fitted = FittedFactors.of(learnt, (self.seen_, self.n_labels_), rate, scaling)
+        labels = (self.seen_, self.seen_[:0], self.n_labels_)
+        self._fitted = FittedFactors.of(learnt, settings, labels, rate, scaling)
         return self
 
     def posterior(self, X: Any) -> FactorPosterior:

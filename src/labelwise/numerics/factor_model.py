@@ -197,8 +197,9 @@ class FactorFit:
         if not self.bias:
             return f
         f = replace(f, label_bias=self.step_biases(f.label_bias, self.label_views(f)[0], f.labels))
-        if self.data.counts is None:
-            return f
+        return f if self.data.counts is None else self.update_count_biases(f)
+
+    def update_count_biases(self, f: Factors) -> Factors:
         f = replace(f, row_bias=self.step_biases(f.row_bias, self.label_views(f)[1], f.labels))
         return replace(f, column_bias=self.step_biases(f.column_bias, self.column_view(f), f.columns))
 
@@ -212,22 +213,15 @@ class FactorFit:
         return better
 
     def update_overdispersion(self, f: Factors) -> Factors:
-        """Newton in log r on the counts' likelihood, the step at most ½ and halved until it rises."""
+        """One Newton step in log r on the counts' likelihood, with everything else as it is."""
         counts = self.data.counts
         if not self.learn_overdispersion or counts is None:
             return f
         gamma = f.labels.astype(np.float64) @ f.columns.T + f.column_bias + f.row_bias[:, None]
-        m, spent, r = counts.values[counts.known], np.logaddexp(0, gamma)[counts.known].sum(), f.overdispersion
-
-        def value(r: float) -> float:
-            return float(gammaln(m + r).sum() - m.size * gammaln(r) - r * spent)
-
-        slope = r * (digamma(m + r).sum() - m.size * digamma(r) - spent)
-        curve = slope + r * r * (polygamma(1, m + r).sum() - m.size * polygamma(1, r))
-        step = float(np.clip(slope / max(-curve, 1e-12) if curve < 0 else np.sign(slope), -0.5, 0.5))
-        while abs(step) > 1e-9 and value(r * np.exp(step)) < value(r):
-            step /= 2
-        return replace(f, overdispersion=float(r * np.exp(step))) if value(r * np.exp(step)) > value(r) else f
+        spent = np.logaddexp(0, gamma)[counts.known].sum()
+        return replace(
+            f, overdispersion=better_overdispersion(counts.values[counts.known], float(spent), f.overdispersion)
+        )
 
     # -- objective ----------------------------------------------------------------------------------------------------
 
@@ -246,6 +240,23 @@ class FactorFit:
             *((p.biases, bias) for bias in (f.label_bias, f.row_bias, f.column_bias)),
         )
         return total - 0.5 * sum(penalty * float(np.square(x, dtype=np.float64).sum()) for penalty, x in squares)
+
+
+def better_overdispersion(m: FloatArray, spent: float, r: float) -> float:
+    """r that raises Σ log Γ(m+r) − log Γ(r) − r · spent: Newton in log r, at most ½, halved until it rises."""
+
+    def value(r: float) -> float:
+        return float(gammaln(m + r).sum() - m.size * gammaln(r) - r * spent)
+
+    slope = r * (digamma(m + r).sum() - m.size * digamma(r) - spent)
+    curve = slope + r * r * (polygamma(1, m + r).sum() - m.size * polygamma(1, r))
+    step = float(np.clip(slope / -curve if curve < 0 else np.sign(slope), -0.5, 0.5))
+    now = value(r)
+    while abs(step) > 1e-9:
+        if value(r * np.exp(step)) > now:
+            return float(r * np.exp(step))
+        step /= 2
+    return r
 
 
 def _view_likelihood(view: View, A: FloatArray) -> float:

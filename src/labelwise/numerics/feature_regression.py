@@ -45,9 +45,7 @@ class FeatureRegression:
     def _invert(self) -> FloatArray:
         """The inverse, in float64 and then in X's precision: one matrix product instead of two triangular solves."""
         X = self.X.astype(np.float64)
-        gram = dense(X @ X.T if self._dual else X.T @ X)
-        gram[np.diag_indices_from(gram)] += self.penalty
-        return cho_solve(cho_factor(gram), np.eye(len(gram))).astype(self.X.dtype)
+        return _ridge_inverse(dense(X @ X.T if self._dual else X.T @ X), self.penalty).astype(self.X.dtype)
 
     def solve(self, U: FloatArray, start: FloatArray | None = None) -> FloatArray:
         """(d, k) the weights; `start` is where conjugate gradients begin."""
@@ -90,6 +88,12 @@ class FeatureRegression:
         return np.asarray(squared.sum(axis=0)).ravel().astype(self.X.dtype)
 
 
+def _ridge_inverse(gram: FloatArray, penalty: float) -> FloatArray:
+    """(G + λI)⁻¹; G is overwritten."""
+    gram[np.diag_indices_from(gram)] += penalty
+    return cho_solve(cho_factor(gram, overwrite_a=True), np.eye(len(gram)))
+
+
 class FeatureUncertainty:
     """What n training items leave open about the weights of a ridge regression: (XᵀX + λI)⁻¹ times a variance.
 
@@ -97,19 +101,20 @@ class FeatureUncertainty:
     variances are then somewhat too large.
     """
 
-    def __init__(self, X: Any, penalty: float, variance: float) -> None:
+    def __init__(self, X: Any, penalty: float, variance: float, *, gram: FloatArray | None = None) -> None:
         self._X, self._penalty, self._variance = X, penalty, variance
+        self._gram = gram  # (d, d) XᵀX of all items, where they are more than the rows of X
 
     @cached_property
     def _inverse(self) -> tuple[bool, Any, FloatArray]:
         """Whether it is the items' system, the rows used, and (XᵀX + λI)⁻¹ or (XXᵀ + λI)⁻¹."""
+        if self._gram is not None:
+            return False, self._X, _ridge_inverse(self._gram.copy(), self._penalty)
         X = self._X.astype(np.float64)
         if min(X.shape) > LARGEST_FACTOR:
             X = X[np.linspace(0, X.shape[0] - 1, LARGEST_FACTOR).astype(np.intp)]
         dual = X.shape[0] < X.shape[1]
-        gram = dense(X @ X.T if dual else X.T @ X)
-        gram[np.diag_indices_from(gram)] += self._penalty
-        return dual, X, cho_solve(cho_factor(gram), np.eye(len(gram)))
+        return dual, X, _ridge_inverse(dense(X @ X.T if dual else X.T @ X), self._penalty)
 
     def between(self, X: Any) -> FeatureCovariance:
         return FeatureCovariance(self, X)

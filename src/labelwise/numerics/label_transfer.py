@@ -27,19 +27,27 @@ class Transferred(NamedTuple):
 def regress_labels(f: Factors, penalty: float, *, bias: bool = True) -> Transferred:
     """Ridge regression of [v, b] on [β, c, 1] over the seen labels, applied to the unseen ones.
 
-    Equations 8 and 20 of Jain, Modhe & Rai have [v] on [β] alone, which is `bias=False`.
+    Equations 8 and 20 of the paper have [v] on [β] alone, which is `bias=False`.
     """
-    s = len(f.labels)
-    B = f.columns.astype(np.float64)
+    found = _regression(f, penalty, bias=bias)[len(f.labels) :]
+    return Transferred(found[:, :-1], found[:, -1])
+
+
+def transfer_residuals(f: Factors, penalty: float) -> FloatArray:
+    """(s, k) what the regression misses of the seen labels' factors."""
+    return f.labels - _regression(f, penalty, bias=True)[: len(f.labels), :-1]
+
+
+def _regression(f: Factors, penalty: float, *, bias: bool) -> FloatArray:
+    """(c, k + 1) factors and bias of every label, as the regression over the seen ones has them."""
+    s, B = len(f.labels), f.columns.astype(np.float64)
     if not bias:
         system = B[:s].T @ B[:s] + penalty * np.eye(B.shape[1])
-        found = B[s:] @ np.linalg.solve(system, B[:s].T @ f.labels)
-        return Transferred(found, np.zeros(len(found)))
+        return np.column_stack([B @ np.linalg.solve(system, B[:s].T @ f.labels), np.zeros(len(B))])
     Z = np.column_stack([B, f.column_bias, np.ones(len(B))])  # (c, k + 2)
     targets = np.column_stack([f.labels, f.label_bias])  # (s, k + 1)
     ridge = np.diag(np.r_[np.full(B.shape[1], penalty), FREE, FREE])
-    found = Z[s:] @ np.linalg.solve(Z[:s].T @ Z[:s] + ridge, Z[:s].T @ targets)
-    return Transferred(found[:, :-1], found[:, -1])
+    return Z @ np.linalg.solve(Z[:s].T @ Z[:s] + ridge, Z[:s].T @ targets)
 
 
 def regress_by_kernel(f: Factors, penalty: float) -> Transferred:
