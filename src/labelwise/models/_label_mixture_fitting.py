@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from scipy.special import betaln
 from sklearn.cluster import kmeans_plusplus
+from threadpoolctl import threadpool_limits
 
 from labelwise.models._label_gp_solving import Limits, make_solver
 from labelwise.models._label_mixture_state import FittedMixture, FittedRestart, RegressionGate
@@ -37,6 +38,7 @@ from labelwise.numerics.mixture_start import balanced_mean, size_means, start_fe
 from labelwise.posterior import FloatArray
 
 OnStep = Callable[[int, float], None]
+WORTH_THREADS = 1000  # rows from which one gate is worth several threads of LAPACK
 KERNEL_ROUNDS, SWEEPS_BETWEEN = 10, 5  # of the kernel by the bound
 
 
@@ -111,10 +113,11 @@ def warm_mixture(
     gates = _extend_gates(origin.gates, X, options, rng)
     labels = _labels(rows, options)
     mean, variance = origin.latent(X)
-    restarts = tuple(
-        _carry_over(restart, (mean[:, part], variance[:, part]), labels, gates, options)
+    jobs = [
+        delayed(_carry_over)(restart, (mean[:, part], variance[:, part]), labels, gates, options)
         for restart, part in zip(origin.restarts, origin.parts, strict=True)
-    )
+    ]
+    restarts = _side_by_side(jobs, len(rows), options.n_jobs)
     regression = _regress(restarts, X, origin.hyper, options, rng)
     return replace(origin, rows=rows, X=X, gates=gates, restarts=restarts, regression=regression, origin=origin)
 
@@ -142,10 +145,17 @@ def _fit_rows(
         kernel = _kernel_by_bound(kernel, X, starts[0], labels, options)
         hyper = RegressionKernel(kernel.length_scale)
     gates = _make_gates(kernel, X, options, rng)
-    jobs = (delayed(_fit_restart)(start, labels, gates, options, on_step) for start in starts)
-    restarts = tuple(Parallel(n_jobs=options.n_jobs)(jobs))
+    jobs = [delayed(_fit_restart)(start, labels, gates, options, on_step) for start in starts]
+    restarts = _side_by_side(jobs, len(rows), options.n_jobs)
     regression = _regress(restarts, X, hyper, options, rng)
     return FittedMixture(scaling, rows, X, hyper, gates, restarts, options.gate_moments, regression)
+
+
+def _side_by_side(jobs: list[Any], n_rows: int, n_jobs: int | None) -> tuple[FittedRestart, ...]:
+    """Restarts in threads, LAPACK leaving them room; its own threads would cost small matrices more than they save."""
+    alone = n_rows >= WORTH_THREADS and effective_n_jobs(n_jobs) == 1
+    with threadpool_limits(None if alone else 1, user_api="blas"):
+        return tuple(Parallel(n_jobs=n_jobs, prefer="threads")(jobs))
 
 
 def _labels(rows: TrainingRows, options: MixtureOptions) -> MixtureLabels:
@@ -172,7 +182,7 @@ def _single_component(labels: MixtureLabels) -> FittedRestart:
 
 
 def _choose_kernel(
-    X: Any, rows: TrainingRows, keys: list[bytes], options: MixtureOptions, rng: np.random.Generator
+    X: Any, rows: TrainingRows, keys: list[Any], options: MixtureOptions, rng: np.random.Generator
 ) -> RegressionKernel:
     n = len(rows)
     priority = rng.random(n)

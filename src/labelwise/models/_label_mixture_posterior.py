@@ -81,10 +81,15 @@ class MixturePosterior(LabelPosterior):
     def _weights(self) -> FloatArray:
         if self._known is None:
             return self._gates
+        return softmax(np.log(np.maximum(self._gates, 1e-300)) + self._fit_of_known, axis=1)
+
+    @cached_property
+    def _fit_of_known(self) -> FloatArray:
+        """(n, c) log-probability of each item's known labels under each component, the best at 0."""
         values, observed = self._known_arrays()
-        log_theta, log_not = np.log(self._theta), np.log1p(-self._theta)
-        fit = (values & observed) @ log_theta.T + (~values & observed) @ log_not.T
-        return softmax(np.log(np.maximum(self._gates, 1e-300)) + fit, axis=1)
+        present, absent = (values & observed).astype(np.float64), (~values & observed).astype(np.float64)
+        fit = present @ np.log(self._theta).T + absent @ np.log1p(-self._theta).T
+        return fit - fit.max(axis=1, keepdims=True)
 
     def component_weights(self) -> FloatArray:
         """(n, c) probability that each item comes from each component, of all restarts together."""
@@ -106,7 +111,9 @@ class MixturePosterior(LabelPosterior):
         return MixturePosterior(self._fitted, self._X[rows], rough=self._rough, known=known)
 
     def rough(self) -> MixturePosterior:
-        """The gates by the probit shortcut, their variances in single precision."""
+        """The gates by the probit shortcut, their variances in single precision; the regression gate is fast itself."""
+        if self._rough or self._fitted.regression is not None or self._fitted.gates is None:
+            return self
         return MixturePosterior(self._fitted, self._X, rough=True, known=self._known)
 
     def given(self, values: Any, observed: Any) -> MixturePosterior:
@@ -145,19 +152,39 @@ class MixturePosterior(LabelPosterior):
         return np.where(observed, values, drawn)
 
     def sample_probabilities(self, n_samples: int, rng: np.random.Generator) -> FloatArray:
-        """(s, n, q) probabilities under draws of a restart, its gates and its label probabilities."""
+        """(s, n, q) probabilities under draws of a restart, its gates and its label probabilities.
+
+        The restarts are guesses at the same mixture: every draw believes one of them. Known labels of the items
+        change the drawn gates by Bayes' rule.
+        """
         drawn = np.empty((n_samples, self.n_items, self.n_labels))
         which = rng.integers(len(self._fitted.restarts), size=n_samples)
         for number, (restart, part) in enumerate(zip(self._fitted.restarts, self._fitted.parts, strict=True)):
             samples = np.flatnonzero(which == number)
             theta = rng.beta(restart.present, restart.absent, (samples.size, *restart.present.shape))  # (s, k, q)
-            drawn[samples] = self._sample_gates(part, samples.size, rng) @ theta
-        return drawn
+            gates = self._sample_gates(part, samples.size, rng)  # (s, n, k)
+            if self._known is not None:
+                gates = _normalised(gates * np.exp(self._fit_of_known[:, part]))
+            drawn[samples] = gates @ theta
+        if self._known is None:
+            return drawn
+        values, observed = self._known_arrays()
+        return np.where(observed, values, drawn)
 
     def _sample_gates(self, part: slice, n_samples: int, rng: np.random.Generator) -> FloatArray:
-        mean, variance = self._latent
-        noise = rng.standard_normal((n_samples, self.n_items, part.stop - part.start))
-        return logistic_softmax(mean[:, part] + np.sqrt(variance[:, part]) * noise)
+        """(s, n, k). The regression gate has one variance v per item: its draws are Dirichlet, with v / (v + noise)
+        of the variance that a choice of one component would have."""
+        regression, k = self._fitted.regression, part.stop - part.start
+        if regression is not None:
+            mean = self._gates[:, part] * len(self._fitted.restarts)
+            v = np.maximum(regression.variances(self._prepared), 1e-9)
+            return _normalised(
+                rng.standard_gamma(mean * (regression.solver.noise / v)[:, None], (n_samples, *mean.shape))
+            )
+        if self._fitted.gates is None:
+            return np.ones((n_samples, self.n_items, 1))
+        mean, variance = (each[:, part] for each in self._latent)
+        return logistic_softmax(mean + np.sqrt(variance) * rng.standard_normal((n_samples, self.n_items, k)))
 
     @cached_property
     def _latent(self) -> tuple[FloatArray, FloatArray]:
@@ -170,3 +197,9 @@ class MixturePosterior(LabelPosterior):
 
 def _booleans(matrix: Any) -> BoolArray:
     return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix, dtype=bool)
+
+
+def _normalised(gates: FloatArray) -> FloatArray:
+    """Rows that sum to one; where rounding has left nothing, all alike."""
+    total = gates.sum(axis=-1, keepdims=True)
+    return np.where(total > 0, gates / np.where(total > 0, total, 1.0), 1 / gates.shape[-1])

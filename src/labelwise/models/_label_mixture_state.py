@@ -72,7 +72,7 @@ class FittedMixture:
     rule: str = "quadrature"  # or "probit", "sampling"
     regression: RegressionGate | None = None
     origin: FittedMixture | None = None  # the last fit from scratch
-    _factors: dict[int, FloatArray] = field(default_factory=dict, repr=False)
+    _factors: dict[tuple[int, str], FloatArray] = field(default_factory=dict, init=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_factors": {}}  # they follow from the rest and are large
@@ -113,8 +113,7 @@ class FittedMixture:
             mean[block] = basis.T @ weights + prior_mean
             prior, columns = self.gates.kernel.diagonal(X[block]), basis.astype(dtype, copy=False)
             for c in range(prior_mean.size):
-                factor = self._factor(c).astype(dtype, copy=False)
-                variance[block, c] = self.gates.variances(factor, columns, prior)
+                variance[block, c] = self.gates.variances(self._factor(c, dtype), columns, prior)
         return mean, variance
 
     def moments(self, X: Any, *, rough: bool = False) -> GateMoments:
@@ -133,12 +132,14 @@ class FittedMixture:
             return sampled_moments(mean, variance, normals)
         return integrated_moments(mean, variance)
 
-    def _factor(self, component: int) -> FloatArray:
-        if component in self._factors:
-            return self._factors[component]
+    def _factor(self, component: int, dtype: Any) -> FloatArray:
+        key = component, np.dtype(dtype).char
+        if key in self._factors:
+            return self._factors[key]
         assert self.gates is not None
-        precision = np.hstack([each.precision for each in self.restarts])
-        factor = self.gates.factor(np.ascontiguousarray(precision[:, component]))
-        if factor.size * precision.shape[1] <= MAX_NUMBERS:
-            self._factors[component] = factor
+        restart = next(i for i, part in enumerate(self.parts) if component < part.stop)
+        precision = self.restarts[restart].precision[:, component - self.parts[restart].start]
+        factor = self.gates.factor(np.ascontiguousarray(precision)).astype(dtype, copy=False)
+        if factor.size * self.parts[-1].stop <= MAX_NUMBERS:
+            self._factors[key] = factor
         return factor

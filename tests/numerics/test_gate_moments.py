@@ -1,0 +1,110 @@
+"""Moments of logistic-softmax gates: quadrature against a finer one, sampling and special cases."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import expit
+from scipy.stats import norm
+
+from labelwise.numerics.gate_moments import integrated_moments, logistic_softmax, probit_moments, sampled_moments
+
+
+def gates(n, k, seed=0, most=np.inf):
+    rng = np.random.default_rng(seed)
+    return 2 * rng.standard_normal((n, k)) - 1, np.minimum(np.exp(rng.standard_normal((n, k))), most)
+
+
+def fine_moments(mean, variance, n_nodes=80, step=0.3):
+    """The same integrals for one item, in plain numpy and with more nodes."""
+    x, w = np.polynomial.hermite_e.hermegauss(n_nodes)
+    sigma = expit(mean[:, None] + np.sqrt(variance)[:, None] * x)  # (k, nodes)
+    t = np.arange(-np.log(mean.size) - 15, max(0.0, -np.log(sigma.min(1).sum())) + 5, step)
+    rate = np.exp(t)
+    decay = np.exp(-rate[:, None, None] * sigma) * w / w.sum()
+    a0, a1, a2 = decay.sum(2), (decay * sigma).sum(2), (decay * sigma**2).sum(2)
+    product = np.exp(np.log(a0).sum(1))
+    first, second = (rate * product) @ (a1 / a0), (rate**2 * product) @ (a2 / a0)
+    total = first.sum()
+    return first / total, second / total - (first / total) ** 2
+
+
+@pytest.mark.parametrize(("most", "tolerance"), [(np.inf, (2e-3, 1e-3)), (3.9, (2e-5, 1e-5))])
+def test_quadrature_agrees_with_a_finer_one(most, tolerance):
+    mean, variance = gates(60, 7, most=most)
+    found = integrated_moments(mean, variance)
+    for i in range(60):
+        first, spread = fine_moments(mean[i], variance[i])
+        np.testing.assert_allclose(found.mean[i], first, atol=tolerance[0])
+        np.testing.assert_allclose(found.variance[i], spread, atol=tolerance[1])
+
+
+def test_quadrature_agrees_with_sampling():
+    mean, variance = gates(20, 5)
+    found = integrated_moments(mean, variance)
+    draws = np.random.default_rng(1).standard_normal((100_000, 5))
+    sampled = sampled_moments(mean, variance, draws)
+    np.testing.assert_allclose(found.mean, sampled.mean, atol=4e-3)
+    np.testing.assert_allclose(found.variance, sampled.variance, atol=1.5e-3)
+
+
+def test_two_gates_one_of_them_certain():
+    level, (mean, variance) = expit(-0.4), (0.7, 2.0)
+    found = integrated_moments(np.array([[mean, -0.4]]), np.array([[variance, 1e-14]]))
+
+    def expectation(power):
+        return quad(lambda f: (expit(f) / (expit(f) + level)) ** power * norm.pdf(f, mean, variance**0.5), -12, 12)[0]
+
+    assert found.mean[0, 0] == pytest.approx(expectation(1), abs=1e-6)
+    assert found.variance[0, 0] == pytest.approx(expectation(2) - expectation(1) ** 2, abs=1e-6)
+
+
+def test_without_doubt_the_gate_is_the_function_of_the_means():
+    mean, _ = gates(30, 6)
+    tiny = mean - 30.0  # every σ is of order 1e-13
+    for rule, at in ((integrated_moments, mean), (probit_moments, mean), (integrated_moments, tiny)):
+        found = rule(at, np.full(at.shape, 1e-14))
+        np.testing.assert_allclose(found.mean, logistic_softmax(at), rtol=1e-5, atol=2e-6)
+        np.testing.assert_allclose(found.variance, 0.0, atol=3e-6)
+
+
+@pytest.mark.parametrize("rule", [integrated_moments, probit_moments])
+def test_equal_gates_have_equal_shares_and_one_gate_has_all(rule):
+    np.testing.assert_allclose(rule(np.full((2, 9), -1.3), np.full((2, 9), 2.5)).mean, 1 / 9, atol=1e-12)
+    alone = rule(np.array([[0.3], [-9.0]]), np.array([[2.0], [5.0]]))
+    np.testing.assert_allclose(alone.mean, 1.0, atol=1e-12)
+    np.testing.assert_allclose(alone.variance, 0.0, atol=1e-3)
+
+
+@pytest.mark.parametrize("rule", [integrated_moments, probit_moments])
+def test_shares_sum_to_one_and_variances_are_possible(rule):
+    mean, variance = gates(200, 12, seed=3)
+    found = rule(mean, 20 * variance)
+    np.testing.assert_allclose(found.mean.sum(1), 1.0)
+    assert np.all(found.variance >= 0)
+    assert np.all(found.variance <= found.mean * (1 - found.mean) + 1e-12) or rule is probit_moments
+
+
+def test_permuting_gates_permutes_moments():
+    mean, variance = gates(10, 6)
+    order = np.random.default_rng(0).permutation(6)
+    straight, permuted = integrated_moments(mean, variance), integrated_moments(mean[:, order], variance[:, order])
+    np.testing.assert_allclose(permuted.mean, straight.mean[:, order], atol=1e-12)
+    np.testing.assert_allclose(permuted.variance, straight.variance[:, order], atol=1e-12)
+
+
+def test_the_shortcut_is_near_and_cheap_draws_are_nearer_than_nothing():
+    mean, variance = gates(200, 10)
+    exact = integrated_moments(mean, variance)
+    short = probit_moments(mean, variance)
+    assert np.abs(short.mean - exact.mean).max() < 3e-2
+    assert np.abs(short.variance - exact.variance).max() < 1.5e-2
+    assert np.corrcoef(short.variance.mean(1), exact.variance.mean(1))[0, 1] > 0.9
+
+
+def test_sampling_uses_the_same_draws_for_every_item():
+    mean, variance = gates(7, 4)
+    draws = np.random.default_rng(0).standard_normal((50, 4))
+    whole = sampled_moments(mean, variance, draws)
+    part = sampled_moments(mean[5:], variance[5:], draws)
+    np.testing.assert_allclose(whole.mean[5:], part.mean)
+    np.testing.assert_allclose(whole.variance[5:], part.variance)
