@@ -88,6 +88,22 @@ def test_an_interrupted_training_goes_on(here, monkeypatch):
     np.testing.assert_array_equal(one, other)
 
 
+def test_stopped_before_the_first_checkpoint_is_told_as_it_is(here, monkeypatch):
+    def stop(update, progress):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "_tell", stop)
+    stopped = run("train", "s.libsvm", *SMALL, "--one-based")
+    assert stopped.exit_code == 130 and "nothing was saved" in stopped.stderr
+    assert not Path("m.npz").exists()
+
+
+def test_a_file_of_one_batch_says_why_it_was_not_judged(here):
+    done = run("train", "s.libsvm", "--model", "m.npz", "--one-based")
+    assert done.exit_code == 0 and "no row was judged" in done.stderr and "--batch below 1,000" in done.stderr
+    assert "no row was judged" not in run("train", "t.libsvm", *SMALL, "--one-based").stderr
+
+
 @pytest.mark.parametrize("out", ["p.jsonl", "p.csv.gz", "p.parquet"])
 def test_predictions_are_written(here, out):
     run("train", "s.libsvm", *SMALL, "--one-based")
@@ -131,6 +147,9 @@ def test_a_folder_can_stand_for_the_model_and_judging_be_left_out(here):
         (["train", "s.libsvm", "--model", "m.npz", "--decision", "f1"], "there is no decision 'f1'"),
         (["train", "s.libsvm", "--model", "m.npz", "--batch", "0"], "batch must be at least 1, got 0"),
         (["train", "s.libsvm", "--model", "m.npz", "--half-life", "-1"], "half_life must be positive"),
+        (["train", "s.libsvm", "--model", "m.npz", "--threads", "0"], "number of threads, or -1 for all cores, got 0"),
+        (["train", "s.libsvm", "--model", "m.npz", "--test", "none.libsvm"], "none.libsvm: No such file"),
+        (["train", "s.libsvm", "--model", "m.npz", "--decision", "threshold:3"], "must lie between 0 and 1, got 3.0"),
         (["train", "bad.libsvm", "--model", "m.npz"], "bad.libsvm, line 2: found 'x'"),
         (["train", "s.libsvm", "--model", "bad.libsvm"], "bad.libsvm is no saved model"),
         (["predict", "s.libsvm", "--model", "m.npz", "--out", "p.csv"], "m.npz: there is no such model"),

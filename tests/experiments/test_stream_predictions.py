@@ -3,7 +3,9 @@
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from labelwise.data import make_drifting_stream, read, write
 from labelwise.decisions import ExpectedF1, Threshold, TopLabels, base
@@ -106,6 +108,21 @@ def test_the_file_to_predict_is_read_as_the_training_was(tmp_path):
     told = read(tmp_path / "p.csv", text="id")
     assert told.item_ids == tuple(f"k{i}" for i in range(10)) and told.label_names == ("sea", "sun")
     np.testing.assert_array_equal(told.Y.toarray(), [[i % 2 == 1, i % 2 == 0] for i in range(10)])
+
+
+def test_tables_of_either_format_are_read_alike_and_text_is_asked_of_no_other(tmp_path):
+    rows = [{"body": ["red sun", "blue sea"][i % 2], "tags": [["sun"], ["sea"]][i % 2]} for i in range(60)]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
+    write(TEST, tmp_path / "t.txt")
+    model = tmp_path / "m.npz"
+    train_stream(tmp_path / "t.jsonl", model, reading={"text": "body", "labels": "tags"}, plan=StreamPlan(batch=20))
+    for suffix in ("jsonl", "parquet"):
+        predict_stream(tmp_path / f"t.{suffix}", model, tmp_path / f"{suffix}.csv", decision="top_labels:1")
+    assert (tmp_path / "parquet.csv").read_text() == (tmp_path / "jsonl.csv").read_text()
+    for learn_or_predict in (train_stream, score_stream):
+        with pytest.raises(ValueError, match="text of column 'body'"):
+            learn_or_predict(tmp_path / "t.txt", model)
 
 
 def test_progress_covers_both_passes(here):

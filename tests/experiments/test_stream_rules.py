@@ -45,3 +45,9 @@ def test_every_name_is_known():
 def test_what_is_no_rule_is_told(text):
     with pytest.raises(ValueError, match=r"threshold:0\.3"):
         StreamRule.parse(text)
+
+
+@pytest.mark.parametrize("text", ["threshold:3", "threshold:-0.1", "threshold:nan", "top_labels:0", "top_labels:-2"])
+def test_settings_out_of_range_are_told_before_any_row_is_read(text):
+    with pytest.raises(ValueError, match=rf"got {text.split(':')[1]}"):
+        StreamRule.parse(text)

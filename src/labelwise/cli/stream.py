@@ -105,9 +105,11 @@ def train(
     settings |= _given(block_size=block_size, n_jobs=threads)
     with user_errors():
         plan = StreamPlan(batch, window, checkpoint_every, None if decision == "none" else decision, limit)
+        if test is not None:
+            test.stat()  # a missing test file is told before the training, not after it
         target = _model_file(model)
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _going_on(f"stopped; {target} holds the last checkpoint: give the same command again to go on"):
+        with _going_on(lambda: _how_to_go_on(target)):
             with _progress(file.name) as update:
                 tell = partial(_tell, update)
                 done = train_stream(
@@ -126,6 +128,8 @@ def train(
     if done.new_rows == 0:
         errors.print(f"nothing new: all rows of {file} had been learnt")
     typer.echo(f"{done.new_rows:,} rows learnt, {done.rows:,} in all; {len(done.label_names):,} labels")
+    if done.new_rows and not len(done.curve) and plan.decision is not None:
+        errors.print(f"no row was judged: the first batch is learnt unjudged; --batch below {batch:,} makes it smaller")
     _print_scores(scores)
     for what, path in {"Model": str(target), **{name.capitalize(): path for name, path in files.items()}}.items():
         typer.echo(f"{what}: {path}")
@@ -165,7 +169,7 @@ def predict(
         at_least_one("--batch", batch)
         at_least_one("--limit", limit)
         source = _model_file(model)
-        with _going_on("stopped; nothing was written"), _progress(file.name) as update:
+        with _going_on(lambda: "stopped; nothing was written"), _progress(file.name) as update:
             done = predict_stream(file, source, out, decision=decision, top=top, reading=reading, on_batch=update)
     per_row = done.labels_given / max(done.rows, 1)
     if as_json:
@@ -190,13 +194,21 @@ def _model_file(model: Path) -> Path:
 
 
 @contextmanager
-def _going_on(message: str) -> Iterator[None]:
+def _going_on(message: Callable[[], str]) -> Iterator[None]:
     """Ctrl-C ends with a word about how to go on."""
     try:
         yield
     except KeyboardInterrupt:
-        errors.print(message)
+        errors.print(message())
         raise typer.Exit(INTERRUPTED) from None
+
+
+def _how_to_go_on(target: Path) -> str:
+    if not target.exists():
+        return (
+            "stopped before the first checkpoint: nothing was saved; --checkpoint-every with fewer rows saves earlier"
+        )
+    return f"stopped; {target} holds the last checkpoint: give the same command again to go on"
 
 
 @contextmanager

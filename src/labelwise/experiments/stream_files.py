@@ -57,6 +57,17 @@ class Checkpoint:
     shares: RunningShares = field(default_factory=RunningShares)
     curve: list[dict[str, float]] = field(default_factory=list)  # one row per window
 
+    def reading_of(self, format: str) -> dict[str, Any]:
+        """What was said of the file learnt so far that holds for another one of this format."""
+        known = self.reading.get("format")
+        if format == "xmc" and "text" in self.reading:
+            raise ValueError(
+                f"the model learnt the text of column {self.reading['text']!r}, and an xmc file has none; "
+                "give it a jsonl or parquet file with that column"
+            )
+        alike = known == format or "xmc" not in (known, format)  # tables of either format are read alike
+        return {**self.reading, "format": format} if alike else {"format": format}
+
     @property
     def rows(self) -> int:
         """Rows read in all."""

@@ -109,10 +109,9 @@ def _prepare(
     trained = Checkpoint.load(Path(model_path))
     given = dict(reading or {})
     name = stream_format(path, given.pop("format", None))
-    saved = {key: value for key, value in trained.reading.items() if key not in ("format", "shape")}
-    if not labelled:
-        saved.pop("label_names", None)
-    options = {**(saved if trained.reading.get("format") == name else {}), **given, "format": name}
+    told_apart = ("shape",) if labelled else ("shape", "label_names")  # which belong to the file that was learnt
+    saved = {key: value for key, value in trained.reading_of(name).items() if key not in told_apart}
+    options = {**saved, **given}
 
     def open_again() -> Stream:
         return open_stream(path, seen_labels=trained.label_names, labelled=labelled, **options)

@@ -33,14 +33,19 @@ class StreamRule:
             raise ValueError(
                 f"there is no decision {text!r}; there are {', '.join(NAMES)}, and threshold:0.3, top_labels:5"
             )
+        value: float | int | str | None = None
         try:
             if name == "threshold":
-                return cls(name, float(setting) if colon else 0.5)
+                value = float(setting) if colon else 0.5
             if name == "top_labels":
-                return cls(name, int(setting) if colon and setting != "expected" else "expected")
+                value = int(setting) if colon and setting != "expected" else "expected"
         except ValueError:
             raise ValueError(f"the setting of {text!r} is no number; write threshold:0.3 or top_labels:5") from None
-        return cls(name)
+        if isinstance(value, float) and not 0 <= value <= 1:
+            raise ValueError(f"threshold is compared with probabilities and must lie between 0 and 1, got {value!r}")
+        if isinstance(value, int) and value < 1:
+            raise ValueError(f"top_labels needs at least one label per row, got {value!r}")
+        return cls(name, value)
 
     @property
     def passes(self) -> int:

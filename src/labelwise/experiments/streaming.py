@@ -150,11 +150,12 @@ def _begin(source: Path, target: Path, settings: Mapping[str, Any], reading: dic
                 f"the model in {target} was begun with {key}={known.get(key)!r}, got {value!r}; "
                 "leave it out, take another model file, or begin anew (fresh)"
             )
-    saved = dict(found.reading) if found.reading.get("format") == name else {}
-    merged = {**saved, "format": name, **given}
+    merged = {**found.reading_of(name), **given}
     if found.source.is_beginning_of(source):
         if merged != found.reading:
-            raise ValueError(f"{source} was begun to be read with {found.reading}, got {given}; say the same, or fresh")
+            raise ValueError(
+                f"{source} was begun to be read with {found.reading}, got {given}; say the same, or begin anew (fresh)"
+            )
         return found
     found.rows_before, found.position = found.rows, None
     found.source, found.reading = here, merged

@@ -70,6 +70,8 @@ def check_settings(model: Any) -> None:
         raise ValueError(f"block_size must be a multiple of {LINE}, got {model.block_size!r}")
     if model.label_prior is not None and (len(model.label_prior) != 2 or min(model.label_prior) < 0):
         raise ValueError(f"label_prior must be two counts, positives and negatives, got {model.label_prior!r}")
+    if model.n_jobs == 0:
+        raise ValueError("n_jobs must be a number of threads, or -1 for all cores, got 0")
     _check_flips(model)
 
 
