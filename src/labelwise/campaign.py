@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from numbers import Real
 from typing import Any, Protocol, Self
 
@@ -13,8 +12,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from labelwise.new_labels import GuessLearner, NewLabel
 from labelwise.numerics.choosing import random_items, random_pairs
 from labelwise.posterior import IgnorantPosterior, LabelPosterior
+from labelwise.questions import as_questions, did_you_mean, embed_rows, interleave
 from labelwise.records import Answer, LabelData, Question, as_features
 
 
@@ -97,6 +98,7 @@ class Campaign:
         self._answers: list[Answer] = []
         self._entries: list[_Entry] = []
         self._corrected = 0  # answers there were when the last correction came
+        self._new_labels: dict[str, NewLabel] = {}
         self._use(data)
         self.tell(answers)
 
@@ -112,11 +114,16 @@ class Campaign:
         """Everything told so far, oldest first."""
         return tuple(self._answers)
 
+    @property
+    def new_labels(self) -> dict[str, NewLabel]:
+        """What was said of labels to guess them by; give it again, by `guess_label`, to a campaign that is rebuilt."""
+        return dict(self._new_labels)
+
     def labelled(self) -> LabelData:
         """The pool with every answer in it: what to save, to export, or to train something else on."""
         rows, Y, observed = self._training(len(self._entries))
-        known = _embed(observed, rows, self._data.Y.shape)
-        return replace(self._data, Y=_embed(Y, rows, known.shape), observed=known)
+        known = embed_rows(observed, rows, self._data.Y.shape)
+        return replace(self._data, Y=embed_rows(Y, rows, known.shape), observed=known)
 
     # -- the loop -----------------------------------------------------------------------------------------------------
 
@@ -139,8 +146,8 @@ class Campaign:
         extra = {"known": self.labelled()} if self._shows_answers else {}
         choice = self.strategy.choose(beliefs, closed, n - len(asked), rng, **extra)
         reason = "strategy" if model is not None else "cold start"
-        chosen = _questions(self._data, closed, (choice.rows, choice.labels, choice.scores), reason)
-        return _interleave(asked, chosen, drawn)
+        chosen = as_questions(self._data, closed, (choice.rows, choice.labels, choice.scores), reason)
+        return interleave(asked, chosen, drawn)
 
     def ask_about(self, items: LabelData, n: int) -> list[Question]:
         """The n questions most worth asking about these items, given what is known of their own labels.
@@ -154,7 +161,7 @@ class Campaign:
         rng = np.random.default_rng([self.random_state, len(self._answers), 1])
         extra = {"known": items} if self._shows_answers else {}
         choice = self.strategy.choose(beliefs, closed, n, rng, **extra)
-        return _questions(items, closed, (choice.rows, choice.labels, choice.scores), "strategy")
+        return as_questions(items, closed, (choice.rows, choice.labels, choice.scores), "strategy")
 
     def tell(self, answers: Answer | Iterable[Answer]) -> None:
         """Take in answers: all of them, or none where one is wrong.
@@ -178,7 +185,7 @@ class Campaign:
             return self._pool_posterior(model)
         if model is None:
             return IgnorantPosterior(as_features(X).shape[0], self._data.n_labels)
-        return model.posterior(X)
+        return self._guessed(model, as_features(X))
 
     def predict(self, X: Any = None) -> npt.NDArray[np.bool_]:
         """(n, q) label sets of new items, or of the pool; in the pool, what was answered stands."""
@@ -191,9 +198,27 @@ class Campaign:
 
     # -- growing ------------------------------------------------------------------------------------------------------
 
-    def add_label(self, name: str) -> Self:
-        """One more label, unknown for every item so far."""
-        self._use(self._data.with_label(name))
+    def add_label(
+        self, name: str, *, like: Mapping[str, float] | None = None, counts: Mapping[str, float] | None = None
+    ) -> Self:
+        """One more label, unknown for every item so far; with `like` or `counts` it starts from a guess."""
+        data = self._data.with_label(name)
+        start = None if like is None and counts is None else NewLabel.of(name, data.label_names, like, counts)
+        self._new_labels |= {} if start is None else {name: start}
+        self._use(data)
+        return self
+
+    def guess_label(
+        self, name: str, *, like: Mapping[str, float] | None = None, counts: Mapping[str, float] | None = None
+    ) -> Self:
+        """Guess a label that nobody was asked about yet from how it goes with others, until answers take over.
+
+        `like`: for some labels, the share of their items that carry this one, too. `counts`: for some labels, how many
+        items of the pool carry both.
+        """
+        self._column(name)
+        self._new_labels[name] = NewLabel.of(name, self._data.label_names, like, counts)
+        self._use(self._data)
         return self
 
     def add_items(self, more: LabelData) -> Self:
@@ -209,6 +234,7 @@ class Campaign:
         self._row_of = {item: row for row, item in enumerate(data.item_ids)}
         self._column_of = {name: column for column, name in enumerate(data.label_names)}
         self._fit: tuple[Any, int, int] | None = None  # model, answers it was fitted on, answers it has seen
+        self._guesses = GuessLearner(data, self._new_labels, self._fresh_model)
         started = np.arange(data.n_items) if data.observed is None else np.flatnonzero(np.diff(data.observed.indptr))
         self._known: dict[int, tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]] = {}
         self._start_rows = started.astype(np.intp)
@@ -232,12 +258,12 @@ class Campaign:
 
     def _row(self, item: str) -> int:
         if item not in self._row_of:
-            raise ValueError(f"there is no item {item!r} in the campaign{_did_you_mean(item, self._row_of)}")
+            raise ValueError(f"there is no item {item!r} in the campaign{did_you_mean(item, self._row_of)}")
         return self._row_of[item]
 
     def _column(self, name: str) -> int:
         if name not in self._column_of:
-            raise ValueError(f"there is no label {name!r} in the campaign{_did_you_mean(name, self._column_of)}")
+            raise ValueError(f"there is no label {name!r} in the campaign{did_you_mean(name, self._column_of)}")
         return self._column_of[name]
 
     def _checked(self, answer: Answer, said: dict[tuple[int, int], bool]) -> _Entry:
@@ -289,7 +315,7 @@ class Campaign:
             closed[np.searchsorted(everything, whole)] = True
             closed[np.searchsorted(everything, pair_rows), pair_labels] = True
             rows, observed = everything, closed
-        return _embed(observed, rows, self._data.Y.shape)
+        return embed_rows(observed, rows, self._data.Y.shape)
 
     # -- inside: model and questions ----------------------------------------------------------------------------------
 
@@ -324,7 +350,12 @@ class Campaign:
     def _pool_posterior(self, model: Any) -> LabelPosterior:
         if model is None:
             return IgnorantPosterior(self._data.n_items, self._data.n_labels)
-        return model.posterior(self._data.X)
+        return self._guessed(model, self._data.X)
+
+    def _guessed(self, model: Any, X: Any) -> LabelPosterior:
+        """The model's beliefs, with guesses at labels that were added with one."""
+        n = len(self._entries)
+        return self._guesses.blend(model.posterior(X), X, model, self._training, n, refit_point(n, self._corrected))
 
     @property
     def _shows_answers(self) -> bool:
@@ -335,7 +366,7 @@ class Campaign:
             rows, labels = random_items(closed, n, rng), None
         else:
             rows, labels = random_pairs(closed, n, rng)
-        return _questions(self._data, closed, (rows, labels, np.full(rows.size, np.nan)), "control")
+        return as_questions(self._data, closed, (rows, labels, np.full(rows.size, np.nan)), "control")
 
     def _without(self, closed: sp.csr_array, asked: list[Question]) -> sp.csr_array:
         if not asked:
@@ -360,35 +391,3 @@ def refit_point(n_answers: int, at_least: int = 0) -> int:
     while (following := max(point + 1, -(-5 * point // 4))) <= n_answers:
         point = following
     return max(point, at_least)
-
-
-def _embed(rows_of: npt.NDArray[np.bool_], rows: npt.NDArray[np.intp], shape: tuple[int, int]) -> sp.csr_array:
-    """A sparse (n, q) matrix whose given rows (rising) are these and whose other rows are empty."""
-    counts = np.zeros(shape[0] + 1, dtype=np.int64)
-    counts[rows + 1] = rows_of.sum(1)
-    columns = np.nonzero(rows_of)[1]
-    return sp.csr_array((np.ones(columns.size, dtype=bool), columns, np.cumsum(counts)), shape=shape)
-
-
-def _questions(data: LabelData, closed: sp.csr_array, chosen: tuple[Any, Any, Any], reason: str) -> list[Question]:
-    """Rows, labels (or None: all that are open) and scores, as questions."""
-    rows, labels, scores = chosen
-    names = np.array(data.label_names, dtype=object)
-    if labels is None:
-        asked = [tuple(names[free]) for free in ~closed[rows].toarray()]
-    else:
-        asked = [(names[label],) for label in labels]
-    ids = data.item_ids
-    return [Question(ids[row], which, reason, float(s)) for row, which, s in zip(rows, asked, scores, strict=True)]
-
-
-def _interleave(control: list[Question], chosen: list[Question], drawn: npt.NDArray[np.bool_]) -> list[Question]:
-    """Random questions at the places that were drawn for them, so that nobody can tell them by their position."""
-    random, planned = iter(control), iter(chosen)
-    merged = [next(random if is_random else planned, None) for is_random in drawn]
-    return [question for question in (*merged, *random, *planned) if question is not None]
-
-
-def _did_you_mean(name: str, known: Iterable[str]) -> str:
-    close = get_close_matches(str(name), known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""

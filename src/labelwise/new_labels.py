@@ -1,0 +1,286 @@
+"""Labels added in mid-campaign: they start from a guess by co-occurrence, and answers take over.
+
+What a person said of a new label, how often it goes with known ones, is data of the same regression as its first
+answers (`numerics.sketched_answers`). The campaign's own model, whatever it is, learns the label too, and gets the
+share of the say that it earns by predicting answers it has not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, logit
+
+from labelwise.numerics.label_sketches import SketchSettings, SketchSums
+from labelwise.numerics.sketched_answers import (
+    as_probabilities,
+    log_likelihoods,
+    regress_answers,
+    weigh_by_progress,
+)
+from labelwise.numerics.term_weights import PreparedFeatures, learn_features
+from labelwise.posterior import BoolArray, FloatArray, ItemCovariance, LabelCovariances, LabelPosterior
+from labelwise.questions import did_you_mean
+from labelwise.records import LabelData
+
+RIVALS = tuple(SketchSettings(0.0, noise) for noise in (1.0, 10.0))
+FEWEST_ANSWERS = 10  # of the new label before the model may have a say
+ENOUGH_ANSWERS = 3000  # counts say nothing beside these
+SHARES = np.linspace(0.0, 1.0, 11)  # of the model in the log-odds
+MODEL_HANDICAP = 1.0  # nats by which the model has to be better, in full
+SAMPLE = 2000  # pool items from which the share of a known label is estimated
+SURE = 1e-6
+NEWTON_STEPS = 12
+
+Training = tuple[npt.NDArray[np.intp], BoolArray, BoolArray]  # rows of the pool, their labels and masks (rows, q)
+
+
+@dataclass(frozen=True)
+class NewLabel:
+    """What was said of a label when it was added.
+
+    Exactly one is given. `like`: for some known labels, the share of their items that carry the new one, too. `counts`:
+    for some known labels, how many items of the pool carry both.
+
+    Examples
+    --------
+    >>> NewLabel.of("kittens", ("cats", "dogs"), like={"cats": 0.4}).like
+    {'cats': 0.4}
+    """
+
+    like: Mapping[str, float] = field(default_factory=dict)
+    counts: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        known: tuple[str, ...],
+        like: Mapping[str, float] | None = None,
+        counts: Mapping[str, float] | None = None,
+    ) -> NewLabel:
+        """Checked against the labels known before; ValueError says what is wrong."""
+        if like is not None and counts is not None:
+            raise ValueError(f"label {name!r} has both like and counts; give the one you know better")
+        what, given = ("like", like) if like is not None else ("counts", counts)
+        if not given:
+            raise ValueError(f"{what} of label {name!r} is empty; name at least one known label, or leave it out")
+        for other, value in given.items():
+            if other not in known or other == name:
+                hint = did_you_mean(other, known)
+                raise ValueError(f"{what} of label {name!r} names {other!r}, which is not a known label{hint}")
+            if not np.isfinite(value) or value < 0 or (like is not None and value > 1):
+                kind = "a share between 0 and 1" if like is not None else "a number of items, 0 or more"
+                raise ValueError(f"{what} of label {name!r} says {value!r} for {other!r}, expected {kind}")
+        values = {str(other): float(value) for other, value in given.items()}
+        return cls(like=values) if like is not None else cls(counts=values)
+
+    def sketch(self, names: tuple[str, ...], totals: FloatArray, pool_totals: FloatArray) -> FloatArray:
+        """(q,) counts with known labels on the scale of the training rows, NaN where nothing was said.
+
+        `totals` and `pool_totals` (q,) are the items with each label among the training rows and in the pool.
+        """
+        found = np.full(len(names), np.nan)
+        for column, name in enumerate(names):
+            if name in self.like:
+                found[column] = self.like[name] * totals[column]
+            elif name in self.counts:
+                share = self.counts[name] / pool_totals[column] if pool_totals[column] > 0 else 0.0
+                found[column] = min(share, 1.0) * totals[column]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """A linear guess at one label, and the model's share of the say."""
+
+    column: int
+    weights: FloatArray  # (d,) of prepared features
+    floor: float
+    model_share: float = 0.0
+
+    def probabilities(self, prepared: Any) -> FloatArray:
+        return as_probabilities(np.asarray(prepared @ self.weights), self.floor)
+
+
+class GuessedPosterior(LabelPosterior):
+    """A model's beliefs in which the log-odds of some labels are drawn to those of a guess."""
+
+    def __init__(self, inner: LabelPosterior, guesses: tuple[Guess, ...], prepare: PreparedFeatures, X: Any) -> None:
+        super().__init__(inner.n_items, inner.n_labels)
+        self._inner, self._guesses, self._prepare, self._X = inner, guesses, prepare, X
+
+    @cached_property
+    def _log_odds(self) -> FloatArray:
+        """(n, g) of the guessed labels, blended."""
+        prepared, p = self._prepare(self._X), self._inner.probabilities()
+        return np.stack(
+            [blended(p[:, g.column], g.probabilities(prepared), g.model_share) for g in self._guesses], axis=1
+        )
+
+    @property
+    def _columns(self) -> list[int]:
+        return [guess.column for guess in self._guesses]
+
+    def probabilities(self) -> FloatArray:
+        p = np.array(self._inner.probabilities())
+        p[:, self._columns] = expit(self._log_odds)
+        return p
+
+    def label_covariances(self) -> LabelCovariances:
+        """The model's correlations with the variances of the blended probabilities."""
+        inner, p = self._inner.label_covariances(), self.probabilities()
+        scale = np.ones(p.shape)
+        scale[:, self._columns] = np.sqrt(np.maximum(p * (1 - p), 1e-12) / inner.variances())[:, self._columns]
+        return LabelCovariances(inner.diagonal * scale**2, inner.factor * scale[:, :, None])
+
+    def sample_probabilities(self, n_samples: int, rng: np.random.Generator) -> FloatArray:
+        """The model's draws; those of a guessed label are moved with its log-odds and keep their mean at p."""
+        drawn = np.array(self._inner.sample_probabilities(n_samples, rng))  # (s, n, q)
+        before = logit(np.clip(self._inner.probabilities()[:, self._columns], SURE, 1 - SURE))
+        moved = logit(np.clip(drawn[:, :, self._columns], SURE, 1 - SURE)) + (self._log_odds - before)
+        drawn[:, :, self._columns] = with_mean(moved, expit(self._log_odds))
+        return drawn
+
+    def item_covariance(self) -> ItemCovariance | None:
+        return self._inner.item_covariance()
+
+    def rough(self) -> LabelPosterior:
+        return GuessedPosterior(self._inner.rough(), self._guesses, self._prepare, self._X)
+
+    def rows(self, rows: npt.NDArray[np.intp] | slice) -> GuessedPosterior:
+        return GuessedPosterior(self._inner.rows(rows), self._guesses, self._prepare, self._X[rows])
+
+
+class GuessLearner:
+    """Turns what was said of new labels, and the answers so far, into guesses; a function of both alone."""
+
+    def __init__(self, data: LabelData, new_labels: Mapping[str, NewLabel], fresh_model: Callable[[], Any]) -> None:
+        self._data, self._new, self._fresh_model = data, dict(new_labels), fresh_model
+        self._shares: tuple[int, dict[str, float]] = (-1, {})  # answers they were learnt from
+        self._latest: tuple[int, tuple[Guess, ...]] = (-1, ())
+
+    @cached_property
+    def _prepare(self) -> PreparedFeatures:
+        return learn_features(self._data.X, "auto")
+
+    def blend(
+        self, beliefs: LabelPosterior, X: Any, model: Any, training: Callable[[int], Training], n: int, refit: int
+    ) -> LabelPosterior:
+        """The model's beliefs about items X with the guesses in them, after n answers.
+
+        `training(k)` has what was known after the first k answers. The model's shares are learnt from the first `refit`
+        of them only, since that takes two more fits.
+        """
+        if not self._new:
+            return beliefs
+        if self._latest[0] != n:
+            if self._shares[0] != refit:
+                self._shares = (refit, self._model_shares(model, training(refit)))
+            self._latest = (n, tuple(self._learn(model, training(n), self._shares[1])))
+        return GuessedPosterior(beliefs, self._latest[1], self._prepare, X)
+
+    def _learn(self, model: Any, training: Training, shares: Mapping[str, float]) -> list[Guess]:
+        rows, Y, observed = training
+        X = self._data.X[rows]
+        prepared = self._prepare(X)
+        filled = np.where(observed, Y, model.posterior(X).probabilities())
+        sums, totals = SketchSums.of(prepared, filled), filled.sum(axis=0)
+        pool_totals = self._pool_totals(model)
+        guesses = []
+        for name, new in self._new.items():
+            column = self._data.label_names.index(name)
+            counts = new.sketch(self._data.label_names, totals, pool_totals)
+            answered = np.flatnonzero(observed[:, column])
+            y = Y[answered, column].astype(np.float64)
+            guesses.append(guess_label(column, sums, counts, (prepared, answered, y), shares.get(name, 0.0)))
+        return guesses
+
+    def _pool_totals(self, model: Any) -> FloatArray:
+        """(q,) items of the pool with each label, as the model believes of a sample spread over it."""
+        n = self._data.n_items
+        sample = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.intp))
+        return n * model.posterior(self._data.X[sample]).probabilities().mean(axis=0)
+
+    def _model_shares(self, model: Any, training: Training) -> dict[str, float]:
+        """By each half of the items predicted from the other: the share whose log-odds have the best likelihood."""
+        rows, Y, observed = training
+        columns = {name: self._data.label_names.index(name) for name in self._new}
+        enough = {name: c for name, c in columns.items() if _has_both(Y[:, c], observed[:, c])}
+        shares = {name: 1.0 for name, c in columns.items() if observed[:, c].sum() >= ENOUGH_ANSWERS}
+        enough = {name: c for name, c in enough.items() if name not in shares}
+        if not enough:
+            return shares
+        half = np.random.default_rng(0).random(self._data.n_items)[rows] < 0.5  # an item's half is its own for good
+        gains = dict.fromkeys(enough, -MODEL_HANDICAP * SHARES)
+        for fit in (half, ~half):
+            if not observed[fit].any() or not observed[~fit].any():
+                continue
+            fitted = self._fresh_model().fit(self._data.X[rows[fit]], Y[fit], observed=observed[fit])
+            hidden = observed.copy()
+            hidden[np.ix_(~fit, np.array(list(columns.values()), dtype=np.intp))] = (
+                False  # the guess may see the other half's known labels
+            )
+            guesses = self._learn(model, (rows, Y, hidden), {})
+            test = self._data.X[rows[~fit]]
+            p, prepared = fitted.posterior(test).probabilities(), self._prepare(test)
+            by_column = {guess.column: guess for guess in guesses}
+            for name, c in enough.items():
+                told = observed[~fit, c]
+                guessed = by_column[c].probabilities(prepared)[told]
+                gains[name] = gains[name] + share_likelihoods(p[told, c], guessed, Y[~fit, c][told].astype(float))
+        return shares | {name: float(SHARES[np.argmax(gain)]) for name, gain in gains.items()}
+
+
+def guess_label(
+    column: int,
+    sums: SketchSums,
+    counts: FloatArray,
+    told: tuple[Any, npt.NDArray[np.intp], FloatArray],
+    model_share: float,
+) -> Guess:
+    """The guess at one label: regressions with and without the counts, each as strong as it foresaw the answers.
+
+    `told` has prepared features of the training rows, which of them were answered for the label, and the answers.
+    """
+    prepared, answered, y = told
+    X = prepared[answered]
+    rivals = [regress_answers(sums, counts, X, y, settings) for settings in RIVALS]
+    expected = float(np.mean(np.clip(np.asarray(prepared @ rivals[0].weights), 0.0, 1.0)))
+    floor = max(expected, 0.5 / (prepared.shape[0] + 1)) / 2
+    if y.size:
+        nothing = np.full(counts.shape, np.nan)
+        rivals += [regress_answers(sums, nothing, X, y, settings) for settings in RIVALS]
+    weights = weigh_by_progress([rival.expected for rival in rivals], y, floor)
+    return Guess(column, sum(w * r.weights for w, r in zip(weights, rivals, strict=True)), floor, model_share)
+
+
+def blended(model: FloatArray, guess: FloatArray, share: float) -> FloatArray:
+    """Log-odds of a label, `share` of them the model's."""
+    model, guess = (logit(np.clip(p, SURE, 1 - SURE)) for p in (model, guess))
+    return share * model + (1 - share) * guess
+
+
+def with_mean(log_odds: FloatArray, mean: FloatArray) -> FloatArray:
+    """Probabilities of draws (s, ...) whose log-odds are all shifted so that the mean probability is the one given."""
+    shift = np.zeros(mean.shape)
+    for _ in range(NEWTON_STEPS):
+        p = expit(log_odds + shift)
+        slope = np.maximum((p * (1 - p)).mean(axis=0), SURE)
+        shift += np.clip((mean - p.mean(axis=0)) / slope, -2.0, 2.0)  # far off, the slope may be next to nothing
+    return expit(log_odds + shift)
+
+
+def share_likelihoods(model: FloatArray, guess: FloatArray, answers: FloatArray) -> FloatArray:
+    """Log-likelihood of the answers for each of SHARES."""
+    return np.array([log_likelihoods(expit(blended(model, guess, share)), answers).sum() for share in SHARES])
+
+
+def _has_both(values: BoolArray, observed: BoolArray) -> bool:
+    yes = int((values & observed).sum())
+    return int(observed.sum()) >= FEWEST_ANSWERS and 0 < yes < int(observed.sum())
