@@ -20,8 +20,8 @@ from labelwise.labelling.model_files import TrainedLabeller
 from labelwise.labelling.service import Service
 from labelwise.labelling.store import Location, Store
 from labelwise.labelling.store.engine import begin_project, read_value
-from labelwise.labelling.store.events import add_given, move_votes, read_events
-from labelwise.labelling.store.items import add_items, item_names
+from labelwise.labelling.store.events import NewEvent, add_event, add_given, move_votes, read_events
+from labelwise.labelling.store.items import add_items, item_ids, item_names
 from labelwise.labelling.store.labels import (
     add_labels,
     merge_labels,
@@ -30,7 +30,7 @@ from labelwise.labelling.store.labels import (
     rename_label,
     retire_label,
 )
-from labelwise.labelling.store.questions import clear_questions, forget_beliefs
+from labelwise.labelling.store.questions import clear_questions, forget_beliefs, withdraw
 from labelwise.labelling.store.schema import WHOLE_ITEM
 from labelwise.labelling.store.trainings import forget_trainings
 from labelwise.labelling.terms import Event, Lease, Receipt, Settings
@@ -123,6 +123,14 @@ class Project:
     def tell(self, answers: Answer | Iterable[Answer], *, who: str = OWNER) -> list[Receipt]:
         """Save answers; on disk when this returns. See `Service.tell`."""
         return self.service.tell([answers] if isinstance(answers, Answer) else answers, who)
+
+    def record(self, events: Iterable[Event]) -> int:
+        """Add what people did elsewhere, with who, when and why; how much of it was new.
+
+        What is here already (the same person, moment and item) is passed over, so that a file can be taken in twice.
+        """
+        with self.store.writing() as connection:
+            return _record(connection, list(events))
 
     def refresh(self) -> None:
         """Train on everything answered so far and make questions ready, in this process."""
@@ -235,6 +243,27 @@ def _knowing_everything(learner: Learner) -> Campaign:
     return Campaign(
         learner.data(), model=before.model, strategy=before.strategy, random_state=learner.settings.random_state
     )
+
+
+def _record(connection: sa.Connection, events: list[Event]) -> int:
+    labels, ids = read_labels(connection), item_ids(connection, [event.item for event in events])
+    here = {(row.who, row.at, row.item, row.kind): row.id for row, _ in read_events(connection)}
+    number_of: dict[int, int] = {}  # by the number it has where it comes from
+    added = 0
+    for event in events:
+        item = ids[event.item]
+        known = here.get((event.who, event.at, item, event.kind))
+        if known is not None:
+            number_of[event.id] = known
+            continue
+        values = {labels.id_of(name): -1 if value is None else int(value) for name, value in event.values.items()}
+        asked = WHOLE_ITEM if event.asked is None else labels.id_of(event.asked)
+        undoes = None if event.undoes is None else number_of[event.undoes]
+        new = NewEvent(event.at, event.who, item, event.kind, asked, event.reason, values, undoes=undoes)
+        number_of[event.id] = add_event(connection, new)
+        withdraw(connection, item, asked)
+        added += 1
+    return added
 
 
 def _features(data: LabelData, text: str | None, images: str | None) -> dict[str, Any]:

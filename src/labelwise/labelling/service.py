@@ -19,6 +19,8 @@ from labelwise.labelling.store.events import NewEvent, add_event, event_of_lease
 from labelwise.labelling.store.items import item_ids, show_item
 from labelwise.labelling.store.labels import StoredLabels, last_change, read_labels
 from labelwise.labelling.store.questions import (
+    Held,
+    Ready,
     end_lease,
     expire,
     find_lease,
@@ -59,40 +61,43 @@ class Service:
     def ask(self, who: str, n: int = 1) -> list[Lease]:
         """Up to n questions for a person: those he has already, then new ones; fewer where fewer are ready."""
         check_person(who)
-        with self.store.writing() as connection:
-            return self._ask(connection, who, n)
+        return self.store.write(lambda connection: self._ask(connection, who, n))
 
     def renew(self, token: str) -> Lease:
         """More time for a question."""
-        with self.store.writing() as connection:
-            lease = self._open_lease(connection, token)
-            renew(connection, [lease.token], self._until())
-            return self._shown(connection, self._open_lease(connection, token))
+
+        def more_time(connection: sa.Connection) -> Lease:
+            return self._shown(connection, renew(connection, self._open(connection, token), self._until()))
+
+        return self.store.write(more_time)
 
     def skip(self, token: str) -> Receipt:
         """Give a question back: somebody else may have it, this person will not be asked it again."""
-        with self.store.writing() as connection:
-            lease = self._open_lease(connection, token)
-            event = NewEvent(self._clock(), lease.who, lease.item, "skip", lease.label, lease.reason, lease=token)
+
+        def give_back(connection: sa.Connection) -> Receipt:
+            held = self._open(connection, token)
+            event = NewEvent(self._clock(), held.who, held.item, "skip", held.label, held.reason, lease=token)
             number = add_event(connection, event)
             end_lease(connection, token, "skipped")
-            put_back(connection, lease)
+            put_back(connection, held)
             return Receipt(number)
+
+        return self.store.write(give_back)
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
     def answer(self, token: str, values: Values) -> Receipt:
         """Save the answer to a leased question; the same answer sent twice is saved once."""
-        with self.store.writing() as connection:
-            return self._answer(connection, token, values)
+        return self.store.write(lambda connection: self._answer(connection, token, values)[0])
 
     def answer_and_ask(self, token: str, values: Values) -> tuple[Receipt, Lease | None]:
         """Save an answer and get the next question, in one go; None where none is ready."""
-        with self.store.writing() as connection:
-            receipt = self._answer(connection, token, values)
-            lease = find_lease(connection, token)
-            assert lease is not None
-            return receipt, next(iter(self._ask(connection, lease.who, 1)), None)
+
+        def both(connection: sa.Connection) -> tuple[Receipt, Lease | None]:
+            receipt, who = self._answer(connection, token, values)
+            return receipt, next(iter(self._ask(connection, who, 1)), None)
+
+        return self.store.write(both)
 
     def tell(self, answers: Iterable[Answer], who: str) -> list[Receipt]:
         """Save answers, asked for or not: all of them, or none where one is wrong.
@@ -102,71 +107,84 @@ class Service:
         """
         check_person(who)
         batch = list(answers)
-        with self.store.writing() as connection:
+
+        def all_or_none(connection: sa.Connection) -> list[Receipt]:
             ids = item_ids(connection, [answer.item for answer in batch])
             return [self._tell(connection, answer, ids[answer.item], who) for answer in batch]
 
+        return self.store.write(all_or_none)
+
     def undo(self, who: str) -> Lease:
         """Take a person's last answer or skip back; he is asked the question again."""
-        with self.store.writing() as connection:
+
+        def take_back(connection: sa.Connection) -> Lease:
             last = last_answer_of(connection, who)
             if last is None or last.reason == GIVEN:
                 raise ProjectError(f"{who!r} has no answer to take back")
             event = NewEvent(self._clock(), who, last.item, "undo", last.asked, last.reason, undoes=last.id)
             add_event(connection, event)
             withdraw(connection, last.item, last.asked)
-            row = _AskedAgain(last.item, last.asked, last.reason)
-            return self._give(connection, row, who)
+            return self._give(connection, Ready(last.item, last.asked, 0, last.reason, None, 1, None), who)
+
+        return self.store.write(take_back)
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
     def _ask(self, connection: sa.Connection, who: str, n: int) -> list[Lease]:
         expire(connection, self._clock())
-        renew(connection, [lease.token for lease in leases_of(connection, who)[:n]], self._until())
-        mine = leases_of(connection, who)[:n]
-        given = [self._shown(connection, lease) for lease in mine]
-        for row in take(connection, who, n - len(mine)) if len(mine) < n else ():
-            lease = self._give(connection, row, who)
+        mine = [renew(connection, held, self._until()) for held in leases_of(connection, who)[:n]]
+        given = [self._shown(connection, held) for held in mine]
+        for question in take(connection, who, n - len(mine)) if len(mine) < n else ():
+            lease = self._give(connection, question, who)
             if lease.question.labels:
                 given.append(lease)
             else:  # everything about it was told since it was made ready
                 end_lease(connection, lease.token, "expired")
         return given
 
-    def _give(self, connection: sa.Connection, row: sa.Row | _AskedAgain, who: str) -> Lease:
-        token = secrets.token_hex(8)
-        open_lease(connection, row, token, who, self._clock(), self._until())
-        lease = find_lease(connection, token)
-        assert lease is not None
-        return self._shown(connection, lease)
+    def _give(self, connection: sa.Connection, asked: Ready, who: str) -> Lease:
+        held = Held(
+            token=secrets.token_hex(8),
+            item=asked.item,
+            label=asked.label,
+            who=who,
+            reason=asked.reason,
+            score=asked.score,
+            rank=asked.rank,
+            beliefs=asked.beliefs,
+            given_at=self._clock(),
+            expires_at=self._until(),
+        )
+        open_lease(connection, held)
+        return self._shown(connection, held)
 
-    def _answer(self, connection: sa.Connection, token: str, values: Values) -> Receipt:
-        lease = find_lease(connection, token)
-        if lease is None:
+    def _answer(self, connection: sa.Connection, token: str, values: Values) -> tuple[Receipt, str]:
+        held = find_lease(connection, token)
+        if held is None:
             raise AnswerRefused(f"there is no question with the lease {token!r}; ask for one")
         said, notices = self._checked(connection, values)
-        before = event_of_lease(connection, token)
+        before = None if held.state == "open" else event_of_lease(connection, token)
         if before is not None:
             if before[1] != said:
                 raise AnswerRefused("the question was answered or skipped already; undo that first to change it")
-            return Receipt(before[0], tuple(notices))
-        if lease.state != "open" or lease.expires_at < self._clock():
-            notices.append(self._late(connection, lease))
-        event = NewEvent(self._clock(), lease.who, lease.item, "answer", lease.label, lease.reason, said, token)
+            return Receipt(before[0], tuple(notices)), held.who
+        if held.state != "open" or held.expires_at < self._clock():
+            notices.append(self._late(connection, held))
+        event = NewEvent(self._clock(), held.who, held.item, "answer", held.label, held.reason, said, token)
         number = add_event(connection, event)
         end_lease(connection, token, "answered")
-        return Receipt(number, tuple(notices))
+        return Receipt(number, tuple(notices)), held.who
 
-    def _late(self, connection: sa.Connection, lease: sa.Row) -> str:
+    def _late(self, connection: sa.Connection, held: Held) -> str:
         """A late answer counts as long as nobody else was given the question."""
-        if others_have(connection, lease) >= copies(self.settings, lease.item, lease.label):
-            name, _ = show_item(connection, lease.item)
+        if others_have(connection, held) >= copies(self.settings, held.item, held.label):
+            name, _ = show_item(connection, held.item)
             raise AnswerRefused(
                 f"the time for item {name!r} was over and somebody else has it now; nothing was saved. "
                 "To add it as a second opinion, tell it without the lease"
             )
-        if lease.state == "expired":
-            withdraw(connection, lease.item, lease.label)
+        if held.state == "expired":
+            withdraw(connection, held.item, held.label)
         return "the answer came after its time, but nobody else had the question: it counts"
 
     def _tell(self, connection: sa.Connection, answer: Answer, item: int, who: str) -> Receipt:
@@ -174,7 +192,7 @@ class Service:
         mine = [lease for lease in leases_of(connection, who) if lease.item == item]
         asked = next((lease for lease in mine if lease.label == WHOLE_ITEM or lease.label in said), None)
         if asked is not None:
-            return self._answer(connection, asked.token, answer.values)
+            return self._answer(connection, asked.token, answer.values)[0]
         if not answer.correction:
             self._check_not_contradicting(connection, answer, item, who, said)
         label = next(iter(said)) if len(said) == 1 and self.settings.target == "pairs" else WHOLE_ITEM
@@ -215,38 +233,38 @@ class Service:
             raise refused
         return said, notices
 
-    def _shown(self, connection: sa.Connection, lease: sa.Row) -> Lease:
-        name, content = show_item(connection, lease.item)
+    def _shown(self, connection: sa.Connection, held: Held) -> Lease:
+        name, content = show_item(connection, held.item)
         known = self._known(connection)
-        labels = self._open_labels(connection, lease, known)
+        labels = self._open_labels(connection, held, known)
         beliefs: dict[str, float] = {}
-        if lease.beliefs is not None:
-            p = np.frombuffer(lease.beliefs, dtype="<f4").tolist()
+        if held.beliefs is not None:
+            p = np.frombuffer(held.beliefs, dtype="<f4").tolist()
             by_name = dict(zip(known.names, p, strict=True)) if len(p) == len(known.names) else {}
             beliefs = {label: by_name[label] for label in labels if label in by_name}
-        score = float("nan") if lease.score is None else lease.score
-        question = Question(name, labels, lease.reason, score)
-        return Lease(lease.token, lease.who, question, content, lease.expires_at, beliefs)
+        score = float("nan") if held.score is None else held.score
+        question = Question(name, labels, held.reason, score)
+        return Lease(held.token, held.who, question, content, held.expires_at, beliefs)
 
-    def _open_labels(self, connection: sa.Connection, lease: sa.Row, known: StoredLabels) -> tuple[str, ...]:
+    def _open_labels(self, connection: sa.Connection, held: Held, known: StoredLabels) -> tuple[str, ...]:
         """The names of the labels to ask about: of a whole item, what this person and enough others have not said."""
-        if lease.label != WHOLE_ITEM:
-            return tuple(name for label, name in zip(known.ids, known.names, strict=True) if label == lease.label)
+        if held.label != WHOLE_ITEM:
+            return tuple(name for label, name in zip(known.ids, known.names, strict=True) if label == held.label)
         voters: dict[int, set[str]] = {}
         settled = set()
-        for label, who, reason, _ in votes_on(connection, lease.item):
+        for label, who, reason, _ in votes_on(connection, held.item):
             voters.setdefault(label, set()).add(who)
-            if reason == GIVEN or who == lease.who:
+            if reason == GIVEN or who == held.who:
                 settled.add(label)
-        wanted = copies(self.settings, lease.item, WHOLE_ITEM)
+        wanted = copies(self.settings, held.item, WHOLE_ITEM)
         settled |= {label for label, people in voters.items() if len(people) >= wanted}
         return tuple(name for label, name in zip(known.ids, known.names, strict=True) if label not in settled)
 
-    def _open_lease(self, connection: sa.Connection, token: str) -> sa.Row:
-        lease = find_lease(connection, token)
-        if lease is None or lease.state != "open" or lease.expires_at < self._clock():
+    def _open(self, connection: sa.Connection, token: str) -> Held:
+        held = find_lease(connection, token)
+        if held is None or held.state != "open" or held.expires_at < self._clock():
             raise AnswerRefused(f"the lease {token!r} is over or never was; ask for a question anew")
-        return lease
+        return held
 
     def _known(self, connection: sa.Connection) -> StoredLabels:
         change = last_change(connection)
@@ -256,16 +274,6 @@ class Service:
 
     def _until(self) -> float:
         return self._clock() + self.settings.lease_seconds
-
-
-class _AskedAgain:
-    """A question that comes from an answer taken back, in place of a row of the queue."""
-
-    score = beliefs = None
-    rank = 0
-
-    def __init__(self, item: int, label: int, reason: str) -> None:
-        self.item, self.label, self.reason = item, label, reason
 
 
 def check_person(who: str) -> str:

@@ -74,7 +74,7 @@ class Worker:
         with self.store.writing() as connection:
             expire(connection, time.time())
             number = begin_training(connection, seen.event, seen.change, time.time())
-            leased = [(item, label) for item, label, _ in open_leases(connection)]
+            leased = [(held.item, held.label) for held in open_leases(connection)]
         try:
             ready = Planner(self.learner, leased).plan(self.settings.ready)
             report = report_of(self.learner)

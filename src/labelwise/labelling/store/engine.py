@@ -6,8 +6,9 @@ import os
 import sqlite3
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import quote
@@ -19,9 +20,11 @@ from labelwise.labelling.store import schema
 
 Location: TypeAlias = str | os.PathLike[str]
 Row = TypeVar("Row")
+Result = TypeVar("Result")
 
 FORMAT = "labelwise project"
 WRITER_KEY, WORKER_KEY = 0x1ABE1, 0x1ABE2  # of PostgreSQL's advisory locks: the one writer, the one worker
+HERE = "hashtext(current_schema())"  # locks are those of one project, where a database has several schemas
 WAIT_SECONDS = 60  # for another writer; a training never writes for long
 CURES = (  # what the database says, what that means
     ("disk is full", "the disk is full: nothing was changed; make room and try again"),
@@ -46,6 +49,7 @@ class Store:
         self.location = os.fspath(location)
         self.is_file = "://" not in self.location
         self._turn = threading.Lock()  # threads queue up here instead of polling the database's lock
+        self._waiting: deque[_Job] = deque()
         self._engine = _sqlite(self.location) if self.is_file else _postgresql(self.location)
 
     @classmethod
@@ -83,11 +87,43 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """All of it on disk when this returns, or nothing changed."""
-        with self._told(), self._turn, self._engine.connect() as connection:
+        with self._turn, self._transaction() as connection:
+            yield connection
+
+    def write(self, task: Callable[[sa.Connection], Result]) -> Result:
+        """Do a short task that writes; on disk when this returns, or nothing changed and its error raised.
+
+        Tasks that wait while another is being saved are then saved together: one of their threads does them all in
+        one transaction, each behind a savepoint of its own. Waiting for the disk is what a small write costs most.
+        """
+        job = _Job(task)
+        self._waiting.append(job)
+        with self._turn:
+            if not job.done:
+                self._do([self._waiting.popleft() for _ in range(len(self._waiting))])
+        return job.result()
+
+    def _do(self, batch: list[_Job]) -> None:
+        try:
+            with self._transaction() as connection:
+                for job in batch:
+                    job.run(connection, self._told)
+        except BaseException as error:  # nothing of it was saved
+            for job in batch:
+                job.error = job.error or error
+            if not isinstance(error, StoreError):
+                raise
+        finally:
+            for job in batch:
+                job.done = True
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sa.Connection]:
+        with self._told(), self._engine.connect() as connection:
             connection = connection.execution_options(writing=True)
             with connection.begin():
                 if not self.is_file:
-                    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITER_KEY})")
+                    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITER_KEY}, {HERE})")
                 yield connection
 
     @contextmanager
@@ -95,12 +131,12 @@ class Store:
         """In PostgreSQL: whether this process got the lock of that key, which it keeps until the end or its death."""
         with self._told(), self._engine.connect() as connection:
             connection = connection.execution_options(isolation_level="AUTOCOMMIT")
-            got = bool(connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({key})").scalar())
+            got = bool(connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({key}, {HERE})").scalar())
             try:
                 yield got
             finally:
                 if got:
-                    connection.exec_driver_sql(f"SELECT pg_advisory_unlock({key})")
+                    connection.exec_driver_sql(f"SELECT pg_advisory_unlock({key}, {HERE})")
 
     def close(self) -> None:
         self._engine.dispose()
@@ -116,6 +152,31 @@ class Store:
     def shown(self) -> str:
         """The location as it may be printed, without a password."""
         return self.location if self.is_file else sa.make_url(self.location).render_as_string(hide_password=True)
+
+
+class _Job:
+    """A task that waits to be done, then its result or error."""
+
+    def __init__(self, task: Callable[[sa.Connection], Any]) -> None:
+        self._task = task
+        self._value: Any = None
+        self.error: BaseException | None = None
+        self.done = False
+
+    def run(self, connection: sa.Connection, told: Callable[[], AbstractContextManager[None]]) -> None:
+        connection.exec_driver_sql("SAVEPOINT task")
+        try:
+            with told():
+                self._value = self._task(connection)
+        except Exception as error:
+            self.error = error
+            connection.exec_driver_sql("ROLLBACK TO SAVEPOINT task")
+        connection.exec_driver_sql("RELEASE SAVEPOINT task")
+
+    def result(self) -> Any:
+        if self.error is not None:
+            raise self.error
+        return self._value
 
 
 def begin_project(connection: sa.Connection, settings: dict[str, Any]) -> None:

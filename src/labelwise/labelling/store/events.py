@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from labelwise.labelling.store.engine import insert_many
 from labelwise.labelling.store.schema import event_values, events
 
 votes = sa.table("votes", *(sa.column(name) for name in ("event", "item", "label", "who", "reason", "value")))
+NAMES = tuple(column.name for column in events.c if not column.primary_key)
 current_labels = sa.table("current_labels", *(sa.column(name) for name in ("item", "label", "value", "yes", "no")))
 
 
@@ -45,23 +47,14 @@ class Votes:
 
 def add_event(connection: sa.Connection, event: NewEvent) -> int:
     """Write one event; its number."""
-    number = int(
-        connection.execute(
-            events.insert().values(
-                at=event.at,
-                who=event.who,
-                kind=event.kind,
-                item=event.item,
-                asked=event.asked,
-                reason=event.reason,
-                lease=event.lease,
-                undoes=event.undoes,
-            )
-        ).inserted_primary_key[0]  # type: ignore[index]
-    )
+    number = int(connection.execute(events.insert(), _columns(event)).inserted_primary_key[0])  # type: ignore[index]
     if event.values:
         insert_many(connection, event_values, [(number, label, value) for label, value in event.values.items()])
     return number
+
+
+def _columns(event: NewEvent) -> dict[str, Any]:
+    return {name: getattr(event, name) for name in NAMES}
 
 
 def last_event(connection: sa.Connection) -> int:

@@ -12,6 +12,8 @@ from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.store.engine import insert_many, pieces
 from labelwise.labelling.store.schema import items
 
+SHOWN = sa.select(items.c.name, items.c.content).where(items.c.id == sa.bindparam("number"))
+
 
 @dataclass(frozen=True)
 class StoredItems:
@@ -61,7 +63,7 @@ def item_ids(connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
 
 def show_item(connection: sa.Connection, item: int) -> tuple[str, Any]:
     """Name and content of one item."""
-    row = connection.execute(sa.select(items.c.name, items.c.content).where(items.c.id == item)).one()
+    row = connection.execute(SHOWN, {"number": item}).one()
     return row.name, row.content
 
 

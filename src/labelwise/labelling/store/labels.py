@@ -12,6 +12,8 @@ import sqlalchemy as sa
 from labelwise.labelling.errors import AnswerRefused, ProjectError
 from labelwise.labelling.store.schema import changes, labels
 
+LAST_CHANGE = sa.select(sa.func.coalesce(sa.func.max(changes.c.id), 0))
+
 
 @dataclass(frozen=True)
 class StoredLabels:
@@ -111,7 +113,7 @@ def read_changes(connection: sa.Connection) -> list[dict[str, Any]]:
 
 
 def last_change(connection: sa.Connection) -> int:
-    return connection.execute(sa.select(sa.func.coalesce(sa.func.max(changes.c.id), 0))).scalar_one()
+    return connection.execute(LAST_CHANGE).scalar_one()
 
 
 def check_name(name: str) -> str:

@@ -1,12 +1,16 @@
-"""The questions that are ready to be asked, in order, and the leases that give one to a person for a while."""
+"""The questions that are ready to be asked, in order, and the leases that give one to a person for a while.
+
+The statements of a request are made once, here: making them anew would cost more than the database does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy import bindparam as given
 
 from labelwise.labelling.store.engine import insert_many
 from labelwise.labelling.store.schema import event_values, events, leases, questions
@@ -25,19 +29,80 @@ class Ready:
     beliefs: bytes | None
 
 
+@dataclass(frozen=True)
+class Held:
+    """A lease as it is stored."""
+
+    token: str
+    item: int
+    label: int
+    who: str
+    reason: str
+    score: float | None
+    rank: int
+    beliefs: bytes | None
+    given_at: float
+    expires_at: float
+    state: str = "open"
+
+
+NAMES = tuple(column.name for column in leases.c)
+_had, _undone = events.alias(), events.alias()
+_WAS_ASKED = sa.exists().where(
+    _had.c.item == questions.c.item,
+    _had.c.who == given("person"),
+    _had.c.asked == questions.c.label,
+    _had.c.kind != "undo",
+    ~sa.exists().where(_undone.c.undoes == _had.c.id),
+)
+_HAS_IT = sa.exists().where(
+    leases.c.item == questions.c.item,
+    leases.c.label == questions.c.label,
+    leases.c.state == "open",
+    leases.c.who == given("person"),
+)
+BEST_FOR = (
+    sa.select(questions)
+    .where(questions.c.remaining > 0, ~_WAS_ASKED, ~_HAS_IT)
+    .order_by(questions.c.rank)
+    .limit(given("most"))
+)
+_HERE = (questions.c.item == given("at_item")) & (questions.c.label == given("at_label"))
+CHANGE_REMAINING = questions.update().where(_HERE).values(remaining=questions.c.remaining + given("change"))
+DROP_FINISHED = questions.delete().where(_HERE, questions.c.remaining <= 0)
+OVERDUE = sa.select(leases).where(leases.c.state == "open", leases.c.expires_at < given("now"))
+LEASE = sa.select(leases).where(leases.c.token == given("of"))
+LEASES_OF = (
+    sa.select(leases)
+    .where(leases.c.state == "open", leases.c.who == given("person"))
+    .order_by(leases.c.given_at, leases.c.rank)
+)
+END_LEASE = leases.update().where(leases.c.token == given("of")).values(state=given("becomes"))
+RENEW = leases.update().where(leases.c.token == given("of")).values(expires_at=given("until"))
+VOTES_ON = (
+    sa.select(event_values.c.label, events.c.who, events.c.reason, event_values.c.value)
+    .select_from(events.join(event_values, event_values.c.event == events.c.id))
+    .where(
+        events.c.item == given("at_item"),
+        events.c.kind == "answer",
+        ~sa.exists().where(_undone.c.undoes == events.c.id),
+    )
+    .order_by(events.c.id)
+)
+
+
+# -- the queue ---------------------------------------------------------------------------------------------------------
+
+
 def replace_questions(connection: sa.Connection, ready: Sequence[Ready], seen_event: int) -> None:
     """Put the new questions in place of the old, without what was answered or leased while they were being made."""
     gone = _had_since(connection, seen_event)
-    for item, label, _ in open_leases(connection):
-        gone[item, label] = gone.get((item, label), 0) + 1
-    rows = []
-    for question in ready:
-        remaining = question.remaining - gone.get((question.item, question.label), 0)
-        if remaining > 0:
-            rows.append((question.item, question.label, question.rank, question.reason, question.score, remaining))
-    beliefs = {(question.item, question.label): question.beliefs for question in ready}
+    for held in open_leases(connection):
+        gone[held.item, held.label] = gone.get((held.item, held.label), 0) + 1
+    left = [replace(q, remaining=q.remaining - gone.get((q.item, q.label), 0)) for q in ready]
     connection.execute(questions.delete())
-    insert_many(connection, questions, [(*row, beliefs[row[0], row[1]]) for row in rows])
+    rows = [(q.item, q.label, q.rank, q.reason, q.score, q.remaining, q.beliefs) for q in left if q.remaining > 0]
+    insert_many(connection, questions, rows)
 
 
 def count_ready(connection: sa.Connection) -> int:
@@ -57,110 +122,86 @@ def forget_beliefs(connection: sa.Connection, gone: int | None = None) -> None:
         connection.execute(questions.delete().where(questions.c.label == gone))
 
 
-def take(connection: sa.Connection, who: str, n: int) -> list[sa.Row]:
+def take(connection: sa.Connection, who: str, n: int) -> list[Ready]:
     """The n best questions that this person has not had, taken out of the queue."""
-    had, undone = events.alias(), events.alias()
-    answered = sa.exists().where(
-        had.c.item == questions.c.item,
-        had.c.who == who,
-        had.c.asked == questions.c.label,
-        had.c.kind != "undo",
-        ~sa.exists().where(undone.c.undoes == had.c.id),
-    )
-    held = sa.exists().where(
-        leases.c.item == questions.c.item,
-        leases.c.label == questions.c.label,
-        leases.c.state == "open",
-        leases.c.who == who,
-    )
-    query = sa.select(questions).where(questions.c.remaining > 0, ~answered, ~held).order_by(questions.c.rank).limit(n)
-    found = list(connection.execute(query).all())
-    for row in found:
-        here = (questions.c.item == row.item) & (questions.c.label == row.label)
-        if row.remaining > 1:
-            connection.execute(questions.update().where(here).values(remaining=row.remaining - 1))
-        else:
-            connection.execute(questions.delete().where(here))
+    found = [Ready(*row) for row in connection.execute(BEST_FOR, {"person": who, "most": n})]
+    for question in found:
+        withdraw(connection, question.item, question.label)
     return found
 
 
-def put_back(connection: sa.Connection, lease: sa.Row) -> None:
+def withdraw(connection: sa.Connection, item: int, label: int) -> None:
+    """One person fewer to be asked a question, if it is in the queue."""
+    here = {"at_item": item, "at_label": label}
+    connection.execute(CHANGE_REMAINING, {**here, "change": -1})
+    connection.execute(DROP_FINISHED, here)
+
+
+def put_back(connection: sa.Connection, held: Held) -> None:
     """A question that was not answered may be given to somebody else, at its old place."""
-    here = (questions.c.item == lease.item) & (questions.c.label == lease.label)
-    raised = connection.execute(questions.update().where(here).values(remaining=questions.c.remaining + 1))
+    raised = connection.execute(CHANGE_REMAINING, {"at_item": held.item, "at_label": held.label, "change": 1})
     if raised.rowcount == 0:
-        row = (lease.item, lease.label, lease.rank, lease.reason, lease.score, 1, lease.beliefs)
+        row = (held.item, held.label, held.rank, held.reason, held.score, 1, held.beliefs)
         insert_many(connection, questions, [row])
 
 
-def withdraw(connection: sa.Connection, item: int, label: int) -> None:
-    """One person fewer to be asked a question that is in the queue."""
-    here = (questions.c.item == item) & (questions.c.label == label)
-    connection.execute(questions.update().where(here).values(remaining=questions.c.remaining - 1))
-    connection.execute(questions.delete().where(here, questions.c.remaining <= 0))
+# -- leases ------------------------------------------------------------------------------------------------------------
 
 
-def open_lease(connection: sa.Connection, row: Any, token: str, who: str, given_at: float, until: float) -> None:
-    """Give a question that was taken out of the queue to a person."""
-    values = (token, row.item, row.label, who, row.reason, row.score, row.rank, row.beliefs, given_at, until, "open")
-    insert_many(connection, leases, [values])
+def open_lease(connection: sa.Connection, held: Held) -> None:
+    """Write a new lease."""
+    insert_many(connection, leases, [tuple(getattr(held, name) for name in NAMES)])
 
 
 def expire(connection: sa.Connection, now: float) -> int:
     """End the leases whose time is over and put their questions back; how many there were."""
-    over = connection.execute(sa.select(leases).where(leases.c.state == "open", leases.c.expires_at < now)).all()
-    for lease in over:
-        end_lease(connection, lease.token, "expired")
-        put_back(connection, lease)
+    over = [Held(*row) for row in connection.execute(OVERDUE, {"now": now})]
+    for held in over:
+        end_lease(connection, held.token, "expired")
+        put_back(connection, held)
     return len(over)
 
 
-def find_lease(connection: sa.Connection, token: str) -> sa.Row | None:
-    return connection.execute(sa.select(leases).where(leases.c.token == token)).first()
+def find_lease(connection: sa.Connection, token: str) -> Held | None:
+    row = connection.execute(LEASE, {"of": token}).first()
+    return None if row is None else Held(*row)
 
 
-def leases_of(connection: sa.Connection, who: str) -> list[sa.Row]:
+def leases_of(connection: sa.Connection, who: str) -> list[Held]:
     """A person's open leases, the first given first."""
-    mine = sa.select(leases).where(leases.c.state == "open", leases.c.who == who)
-    return list(connection.execute(mine.order_by(leases.c.given_at, leases.c.rank)).all())
+    return [Held(*row) for row in connection.execute(LEASES_OF, {"person": who})]
 
 
-def open_leases(connection: sa.Connection) -> list[tuple[int, int, str]]:
-    """Item, label and person of every open lease."""
-    held = sa.select(leases.c.item, leases.c.label, leases.c.who).where(leases.c.state == "open")
-    return [(item, label, who) for item, label, who in connection.execute(held)]
+def open_leases(connection: sa.Connection) -> list[Held]:
+    """Every open lease."""
+    return [Held(*row) for row in connection.execute(sa.select(leases).where(leases.c.state == "open"))]
 
 
-def renew(connection: sa.Connection, tokens: Iterable[str], until: float) -> None:
-    connection.execute(leases.update().where(leases.c.token.in_(list(tokens))).values(expires_at=until))
+def renew(connection: sa.Connection, held: Held, until: float) -> Held:
+    """The same lease for longer."""
+    connection.execute(RENEW, {"of": held.token, "until": until})
+    return replace(held, expires_at=until)
 
 
 def end_lease(connection: sa.Connection, token: str, state: str) -> None:
-    connection.execute(leases.update().where(leases.c.token == token).values(state=state))
+    connection.execute(END_LEASE, {"of": token, "becomes": state})
 
 
-def others_have(connection: sa.Connection, lease: sa.Row) -> int:
+def others_have(connection: sa.Connection, held: Held) -> int:
     """How many others hold the question of a lease now, or have answered it since it was given."""
-    held = sa.select(sa.func.count()).where(
-        leases.c.item == lease.item,
-        leases.c.label == lease.label,
-        leases.c.who != lease.who,
+    others = sa.select(sa.func.count()).where(
+        leases.c.item == held.item,
+        leases.c.label == held.label,
+        leases.c.who != held.who,
         leases.c.state.in_(["open", "answered"]),
-        leases.c.given_at >= lease.given_at,
+        leases.c.given_at >= held.given_at,
     )
-    return connection.execute(held).scalar_one()
+    return connection.execute(others).scalar_one()
 
 
-def votes_on(connection: sa.Connection, item: int) -> list[tuple[int, str, str, int]]:
+def votes_on(connection: sa.Connection, item: int) -> list[Any]:
     """Label, person, reason and value of everything said of one item that was not taken back, oldest first."""
-    undone = events.alias()
-    said = (
-        sa.select(event_values.c.label, events.c.who, events.c.reason, event_values.c.value)
-        .select_from(events.join(event_values, event_values.c.event == events.c.id))
-        .where(events.c.item == item, events.c.kind == "answer", ~sa.exists().where(undone.c.undoes == events.c.id))
-        .order_by(events.c.id)
-    )
-    return [(row.label, row.who, row.reason, row.value) for row in connection.execute(said)]
+    return list(connection.execute(VOTES_ON, {"at_item": item}).all())
 
 
 def _had_since(connection: sa.Connection, seen_event: int) -> dict[tuple[int, int], int]:

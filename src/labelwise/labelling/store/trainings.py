@@ -45,10 +45,9 @@ def last_training(connection: sa.Connection) -> sa.Row | None:
     return connection.execute(sa.select(trainings).order_by(trainings.c.id.desc()).limit(1)).first()
 
 
-def good_reports(connection: sa.Connection) -> list[sa.Row]:
-    """Every good training, oldest first: the course of the project."""
-    good = sa.select(trainings).where(trainings.c.state == "good", trainings.c.report.is_not(None))
-    return list(connection.execute(good.order_by(trainings.c.id)).all())
+def read_trainings(connection: sa.Connection) -> list[sa.Row]:
+    """Every training, oldest first: the course of the project."""
+    return list(connection.execute(sa.select(trainings).order_by(trainings.c.id)).all())
 
 
 def forget_trainings(connection: sa.Connection) -> None:
