@@ -27,7 +27,7 @@ def beliefs(runs: list[Outcome]) -> Exhibit:
             ]
             cells = [Cell(f"{believed[:, i].mean():.3f} / {real[:, i].mean():.3f}") for i in stages(real.shape[1])]
             rows.append((f"{name} · coupled{kind}", cells))
-        panels.append(Panel(name, lines, y_label="F1"))
+        panels.append(Panel(name, lines, y_label="macro-F1"))
     caption = "Macro-F1 that the sets of expected F1 are believed to have, and have, against training rows."
     drawn = as_png(draw_panels(panels, columns=3))
     return Exhibit(
@@ -113,7 +113,9 @@ def _threshold_picture(runs: list[Outcome], name: str) -> Picture:
         for number, positives in enumerate(run["positives"]):
             curves = (np.array([run[key][number]]) for key in ("believed_curves", "real_curves"))
             lines = [Line(what, x, values) for what, values in zip(("believed", "real"), curves, strict=True)]
-            panels.append(Panel(f"{title}, {positives} positives", lines, x_label="threshold", y_label="F1"))
+            panels.append(
+                Panel(f"{title}, {positives} positives", lines, x_label="threshold", y_label="F1", x_scale="logit")
+            )
     caption = (
         f"Four labels of {name}, from frequent to rare, one split: F1 when all items above the threshold get the label."
     )

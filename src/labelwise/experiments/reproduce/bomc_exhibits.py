@@ -115,7 +115,7 @@ def _sweeps_claim(runs: list[Outcome]) -> Claim:
         for name in distinct(runs, "set")
     ]
     says = "messages settle to 10⁻³ in three sweeps on average"
-    ours = f"{min(mean):.2f} to {max(mean):.2f} sweeps"
+    ours = f"{_span(mean, '.2f')} sweeps"
     return Claim("Section 5.2", says, "three", ours, "holds" if max(mean) <= 3 else "does not hold")
 
 
@@ -123,7 +123,9 @@ def _curves_picture(runs: list[Outcome], name: str) -> Picture:
     own = {learner: EXPECTED if learner in BAYES else TUNED for learner in LEARNERS}
     panels = [
         Panel(
-            title, [line_of(select(runs, name, learner), learner, rule(learner)) for learner in LEARNERS], y_label="F1"
+            title,
+            [line_of(select(runs, name, learner), learner, rule(learner)) for learner in LEARNERS],
+            y_label="macro-F1",
         )
         for title, rule in (("class mass", lambda _: MASS), ("expected F1, or tuned thresholds", own.__getitem__))
     ]
@@ -169,7 +171,7 @@ def _coupling(runs: list[Outcome]) -> Exhibit:
         for words, kind in kinds.items():
             coupled, single = (scores_of(select(runs, name, one + kind), MASS) for one in ("coupled", "independent"))
             relative = 200 * (coupled - single) / (coupled + single)  # the paper's measure
-            lines.append(Line("coupled" + kind, rows_of(runs, name), relative))
+            lines.append(Line(words, rows_of(runs, name), relative))
             cells = [Cell(with_error(relative[:, at], "+.1f", 1)) for at in stages(relative.shape[1])]
             rows.append((f"{name} · {words}", cells))
         panels.append(lines)
@@ -219,7 +221,7 @@ def _coupling_claims(runs: list[Outcome]) -> list[Claim]:
             "Section 5.3.2",
             "the global bias is learnt more confidently than local ones",
             "higher precision",
-            f"{min(ratios):,.0f} to {max(ratios):,.0f} times the precision of the median local bias",
+            f"{_span(ratios, ',.0f')} times the precision of the median local bias",
             "holds" if min(ratios) > 1 else "does not hold",
         ),
     ]
@@ -241,7 +243,7 @@ def _times(runs: list[Outcome]) -> Exhibit:
             f"{name}, {select(runs, name, 'coupled')[0]['labels']} labels",
             [Line(learner, rows_of(runs, name), seconds[name, learner]) for learner in timed],
             y_label="seconds",
-            y_log=True,
+            y_scale="log",
         )
         for name in sets
     ]
@@ -266,21 +268,21 @@ def _times(runs: list[Outcome]) -> Exhibit:
                 "Figure 7",
                 "training time is linear in the rows",
                 "linear",
-                f"seconds grow as rows to the power of {min(growth):.2f} to {slowest:.2f}",
+                f"seconds grow as rows to the power of {_span(growth, '.2f')}",
                 "holds" if slowest < 1.25 else "does not hold",
             ),
             Claim(
                 "Figure 7",
                 "independent labels take slightly more time than coupled ones",
                 "slightly more",
-                f"{min(single):.2f} to {max(single):.2f} times the time",
+                f"{_span(single, '.2f')} times the time",
                 "holds" if min(single) > 1 else "holds in part" if max(single) > 1 else "does not hold",
             ),
             Claim(
                 "Figure 7",
                 "passive-aggressive and SVM are 2 to 3 times faster",
                 "2–3 times faster (C against F#)",
-                f"scikit-learn's {min(pa):.0f} to {max(pa):.0f} and {min(svm):.0f} to {max(svm):.0f} times slower",
+                f"scikit-learn's {_span(pa, '.0f')} and {_span(svm, '.0f')} times slower",
                 "holds" if max(*pa, *svm) < 1 else "does not hold",
             ),
         ],
@@ -292,3 +294,9 @@ def _growth(rows: np.ndarray, seconds: np.ndarray) -> float:
     first = 1 if len(rows) > 2 else 0
     least = seconds.min(0)  # other work on the machine only adds
     return float(np.log(least[-1] / least[first]) / np.log(rows[-1] / rows[first]))
+
+
+def _span(values: Sequence[float], form: str) -> str:
+    """From the least to the largest; one number where they look alike."""
+    ends = [f"{end:{form}}" for end in (min(values), max(values))]
+    return ends[0] if ends[0] == ends[1] else " to ".join(ends)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from labelwise.experiments.figures import FAINT, GREY, LOOK, PALETTE
 
+THRESHOLD_TICKS = (0.001, 0.01, 0.1, 0.5, 0.9)
 STYLES = {  # colour and line; as published is dashed
     "coupled": (PALETTE[0], "-"),
     "coupled, as published": (PALETTE[0], "--"),
@@ -24,6 +25,8 @@ STYLES = {  # colour and line; as published is dashed
     "passive-aggressive": (PALETTE[2], "-"),
     "SGD": (PALETTE[3], "-"),
     "SVM": (GREY, "-"),
+    "as published": (PALETTE[0], "--"),
+    "score noise 1, local bias variance 1": (PALETTE[0], "-"),
     "believed": (PALETTE[4], "-"),
     "real": (PALETTE[0], "-"),
     "believed, as published": (PALETTE[4], "--"),
@@ -42,17 +45,18 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """Lines over common axes; `y_log` for a logarithmic height."""
+    """Lines over common axes: numbers of rows on a logarithmic scale, or thresholds on that of the log-odds."""
 
     title: str
     lines: Sequence[Line]
     x_label: str = "training rows"
     y_label: str = ""
-    y_log: bool = False
+    x_scale: Literal["log", "logit"] = "log"
+    y_scale: Literal["linear", "log"] = "linear"
 
 
 def draw_panels(panels: Sequence[Panel], columns: int, *, share_y: bool = False) -> Figure:
-    """Means with a band of one standard error over splits; places on a logarithmic scale."""
+    """Means with a band of one standard error over splits."""
     columns = min(columns, len(panels))
     rows = ceil(len(panels) / columns)
     with rc_context(LOOK):
@@ -90,28 +94,29 @@ def draw_differences(titles: Sequence[str], panels: Sequence[Sequence[Line]], y_
 
 
 def _draw_lines(ax: Axes, panel: Panel) -> None:
-    ax.set_xscale("log")
-    if panel.y_log:
-        ax.set_yscale("log")
+    ax.set_xscale(panel.x_scale)
+    ax.set_yscale(panel.y_scale)
     for line in panel.lines:
         colour, dashes = STYLES[line.name]
         mean, n = line.values.mean(0), line.values.shape[0]
-        marker = "o" if len(line.x) < 10 else None
-        ax.plot(line.x, mean, color=colour, ls=dashes, lw=1.7, marker=marker, markersize=3, label=line.name)
+        weight = 1.7 if dashes == "-" else 1.2
+        marker = "o" if dashes == "-" and panel.x_scale == "log" else None
+        ax.plot(line.x, mean, color=colour, ls=dashes, lw=weight, marker=marker, markersize=3, label=line.name)
         if n > 1:
             error = line.values.std(0, ddof=1) / np.sqrt(n)
             ax.fill_between(line.x, mean - error, mean + error, color=colour, alpha=0.15, linewidth=0)
     ax.set_title(panel.title, fontweight="bold")
     ax.grid(axis="y", color=FAINT, linewidth=0.6)
     ax.set_axisbelow(True)
-    if not panel.y_log:
-        ax.yaxis.set_major_locator(MaxNLocator(5))
-    places = panel.lines[0].x
-    if len(places) < 10:  # the numbers of rows themselves, but for those that would run into the next
-        kept = [x for x, after in zip(places, [*places[1:], np.inf], strict=True) if after > 1.9 * x]
-        ax.set_xticks(kept)
-        ax.xaxis.set_minor_locator(NullLocator())
-        ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+    if panel.y_scale == "linear":
+        ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    ticks, form = np.array(THRESHOLD_TICKS), "g"
+    if panel.x_scale == "log":  # the numbers of rows themselves, but for those that would run into the next
+        places = panel.lines[0].x
+        ticks, form = places[np.append(places[1:] > 1.9 * places[:-1], True)], ",.0f"
+    ax.set_xticks(ticks)
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:{form}}"))
 
 
 def _draw_bars(ax: Axes, lines: Sequence[Line]) -> None:

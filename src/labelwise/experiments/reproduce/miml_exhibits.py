@@ -14,9 +14,9 @@ from labelwise.experiments.report import Cell, Picture
 from labelwise.experiments.reproduce.claims import Claim, Exhibit, Outcomes, Paper, Verdict
 from labelwise.experiments.reproduce.figures import Line, draw_lines, draw_scatter
 from labelwise.experiments.reproduce.miml import REVEALS, jobs
+from labelwise.experiments.reproduce.verdicts import POINTS, beats, points
 from labelwise.experiments.statistics import Estimate, paired_difference
 
-POINTS = 100  # scores are shares; differences are told in points, hundredths
 STAGES = (0, 1, 5, 10, REVEALS)
 PAPER_MINUTES = {"yeast": "3 min 25 s", "rcv1sub1": "30 min 45 s", "bibtex": "—", "delicious": "1 h 11 min"}
 
@@ -47,11 +47,11 @@ def _toy(runs: list[Outcome]) -> Exhibit:
             rows.append((f"{in_words(strategy)} · {decoder}", _against_random(of, strategy)))
         end, area = (_gain(of, "mutual_information", at) for at in ("end", "area"))
         says = f"mutual information beats random ({decoder} decoder)"
-        ours = f"{_points(end)} at the end, {_points(area)} in area, {end.n} runs"
-        claims.append(Claim("Figure 2", says, "clearly above, 50 runs", ours, _beats(area)))
+        ours = f"{points(end)} at the end, {points(area)} in area, {end.n} runs"
+        claims.append(Claim("Figure 2", says, "clearly above, 50 runs", ours, beats([area])))
         other = paired_difference(_areas(of, "mutual_information"), _areas(of, "uncertainty"))
         says = f"mutual information beats uncertainty sampling ({decoder} decoder)"
-        claims.append(Claim("Figure 2", says, "above", f"{_points(other)} in area", _beats(other)))
+        claims.append(Claim("Figure 2", says, "above", f"{points(other)} in area", beats([other])))
     return Exhibit(
         title="Figure 2: items in the plane",
         paragraphs=[
@@ -91,7 +91,7 @@ def _sets(runs: list[Outcome]) -> Exhibit:
         rows=rows,
         note="Points of mean precision at 1–3; ± one standard error over seeds, gains paired seed by seed.",
         claims=[
-            Claim("Figure 3", "mutual information is best on every set", "best on 8 of 8 sets", ours, _beats(*gains))
+            Claim("Figure 3", "mutual information is best on every set", "best on 8 of 8 sets", ours, beats(gains))
         ],
     )
 
@@ -264,14 +264,14 @@ def _diagnosis(runs: list[Outcome]) -> Exhibit:
                 f"choosing labels beats random ({name}, after {REVEALS})",
                 "far above",
                 f"{in_words(best)} {mean[best]:.3f}, random {mean['random']:.3f}",
-                _beats(paired_difference(last[best], last["random"])),
+                beats([paired_difference(last[best], last["random"])]),
             ),
             Claim(
                 "Figure 4c",
                 f"mutual information is better than variance ({name}, after {REVEALS})",
                 "best",
                 f"mutual information {mean['mi']:.3f}, variance {mean['variance']:.3f}",
-                _beats(paired_difference(last["mi"], last["variance"])),
+                beats([paired_difference(last["mi"], last["variance"])]),
             ),
         ]
     return Exhibit(
@@ -295,7 +295,7 @@ def _generalised(runs: list[Outcome]) -> Exhibit:
         rows += [(f"{name} · {in_words(s)}", _against_random(of, s)) for s in _distinct(of, "strategy")]
         gains.append(_gain(of, "mutual_information", "area"))
         pictures.append(_curves_picture(of, f"miml-generalised-{name}", f"{name}, pairs", cost="answers"))
-    ours = ", ".join(f"{_points(gain)} in area" for gain in gains)
+    ours = ", ".join(f"{points(gain)} in area" for gain in gains)
     return Exhibit(
         title="Figure 4d: items and labels together",
         paragraphs=[
@@ -305,7 +305,7 @@ def _generalised(runs: list[Outcome]) -> Exhibit:
         header=["", "end", "area", "gain over random, end", "gain over random, area"],
         rows=rows,
         note="Points of mean precision at 1–3; ± one standard error over seeds, gains paired seed by seed.",
-        claims=[Claim("Figure 4d", "mutual information beats random pairs", "above, 35 runs", ours, _beats(*gains))],
+        claims=[Claim("Figure 4d", "mutual information beats random pairs", "above, 35 runs", ours, beats(gains))],
     )
 
 
@@ -334,23 +334,7 @@ def _against_random(runs: Sequence[Outcome], strategy: str) -> list[Cell]:
     means = [Cell(f"{POINTS * Estimate.of(_of(runs, strategy, at).values()).value:.1f}") for at in ("end", "area")]
     if strategy == "random":
         return [*means, Cell("—"), Cell("—")]
-    return [*means, *(Cell(_points(_gain(runs, strategy, at))) for at in ("end", "area"))]
-
-
-def _points(difference: Estimate) -> str:
-    error = "" if np.isnan(difference.standard_error) else f" ± {POINTS * difference.standard_error:.1f}"
-    return f"{POINTS * difference.value:+.1f}{error} points"
-
-
-def _beats(*differences: Estimate) -> Verdict:
-    """Whether all, some or none of the differences are positive beyond noise."""
-    signs = [difference.sign for difference in differences]
-    if all(sign > 0 for sign in signs):
-        return "holds"
-    if any(sign > 0 for sign in signs):
-        return "holds in part"
-    hopeful = all(sign == 0 for sign in signs) and np.mean([difference.value for difference in differences]) > 0
-    return "undecided" if hopeful else "does not hold"
+    return [*means, *(Cell(points(_gain(runs, strategy, at))) for at in ("end", "area"))]
 
 
 def _curves_picture(runs: Sequence[Outcome], file: str, what: str, cost: str = "items_read") -> Picture:
