@@ -53,8 +53,11 @@ def test_every_command_is_documented():
     assert [command for command, made in commands.items() if not (made.help or "").strip()] == []
 
 
-def test_reproduced_claims_are_the_saved_ones():
-    saved = json.loads((ROOT / "benchmarks" / "results" / "reproduce_miml.json").read_text(encoding="utf-8"))
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / "benchmarks" / "results").glob("reproduce_*.json")), ids=lambda f: f.stem
+)
+def test_reproduced_claims_are_the_saved_ones(file):
+    saved = json.loads(file.read_text(encoding="utf-8"))
     text = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")
     for claim in saved["claims"]:
         assert f"| {claim['says']} | {claim['ours']} | {claim['verdict']} |" in text
