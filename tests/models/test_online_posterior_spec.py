@@ -130,6 +130,20 @@ def test_features_never_seen_only_widen_the_doubt():
     assert_allclose(wide_variance, variance + 9.0, rtol=1e-12)
 
 
+def test_one_index_far_out_is_refused_instead_of_filling_memory():
+    far = sp.csr_array((np.ones(1), ([0], [10**9])), shape=(1, 10**9 + 1))
+    near = sp.csr_array(np.eye(1, 3))
+    model = OnlineBayes()
+    with pytest.raises(ValueError, match=r"1,000,000,001 columns.*hash_features"):
+        model.partial_fit(far, [[1, 0]])
+    model.partial_fit(near, [[1, 0]])
+    with pytest.raises(ValueError, match="hash_features"):
+        model.partial_fit(far, [[1, 0]])
+    assert model.partial_fit(near, [[0, 1]]).n_seen_ == 2
+    assert np.all(np.isfinite(model.predict_proba(far)))
+    assert OnlineBayes(hash_features=16).partial_fit(far, [[1, 0]]).n_seen_ == 1
+
+
 def test_hashed_features_may_have_any_index():
     X, Y = stream(n=30, d=40, seed=8)
     columns = np.random.default_rng(0).choice(2**40, size=40, replace=False)

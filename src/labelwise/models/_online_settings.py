@@ -25,6 +25,7 @@ SHAPING = (
     "dtype",
 )
 MOST_PAIRWISE_LABELS = 200
+MOST_FEATURES = 2**28
 LEAST_SHARE = 64  # labels worth a thread
 SMALLEST = {  # None: above zero
     "score_noise": 0,
@@ -113,8 +114,13 @@ def check_rows(coupling: str, Y: BoolArray, observed: BoolArray) -> None:
             )
 
 
-def check_sizes(model: Any, X: Any) -> None:
-    """Rows that are not scaled must leave room for their squares times a variance in the weights' precision."""
+def check_sizes(model: Any, X: Any, *, learning: bool = False) -> None:
+    """A table with 4 bytes per column finds the features, and the squares of unscaled values must not overflow."""
+    if learning and model.hash_features is None and X.shape[1] > MOST_FEATURES:
+        raise ValueError(
+            f"X has {X.shape[1]:,} columns, and features are found by a table of at most {MOST_FEATURES:,}; "
+            "fold them into fewer columns, with hash_features=2**22 for one"
+        )
     values = X.data if sp.issparse(X) else X
     if model.normalize is not None or values.size == 0:
         return

@@ -175,7 +175,7 @@ class OnlineBayes(LabelModel):
         check_settings(self)
         X, Y, observed = self._check_training(X, Y, observed)
         check_rows(self.coupling, Y, observed)
-        check_sizes(self, X)
+        check_sizes(self, X, learning=True)
         self._start(block_size(self, Y.shape[1]))
         self._grow(X.shape[1], Y.shape[1])
         self.state_.set_counts((observed & ~Y).sum(0), Y.sum(0))
@@ -195,7 +195,7 @@ class OnlineBayes(LabelModel):
         else:
             X, Y, observed = self._check_training(X, Y, observed, may_be_unanswered=True)
             check_rows(self.coupling, Y, observed)
-            check_sizes(self, X)
+            check_sizes(self, X, learning=True)
             self._start(block_size(self, Y.shape[1]))
         self._grow(X.shape[1], Y.shape[1])
         self._learn(X, Y, observed, order=None)
@@ -299,7 +299,7 @@ class OnlineBayes(LabelModel):
         try:
             X, Y, observed = self._check_training(X, Y, observed, reset=False, may_be_unanswered=True)
             check_rows(self.coupling, Y, observed)
-            check_sizes(self, X)
+            check_sizes(self, X, learning=True)
         except ValueError:
             self.n_features_in_, self.n_labels_ = known  # as if nothing had come
             raise
