@@ -1,5 +1,6 @@
 """LabelCovariance against dense determinants, hand-made columns and full exact scoring."""
 
+from dataclasses import replace
 from math import exp, inf, log
 
 import numpy as np
@@ -55,6 +56,8 @@ def nothing(posterior):
 
 
 def ranking(strategy, posterior, closed=None, n=None, seed=0):
+    """What it chooses without luck."""
+    strategy = replace(strategy, temperature=0.0)
     closed = nothing(posterior) if closed is None else sp.csr_array(closed)
     return strategy.choose(posterior, closed, n or posterior.n_items, np.random.default_rng(seed))
 
@@ -136,7 +139,8 @@ def test_constant_columns_do_not_count():
 def test_one_label_is_uncertainty_sampling():
     posterior = beliefs(q=1, kind=JointBeliefs)
     chosen = ranking(LabelCovariance(weight=0), posterior).rows
-    np.testing.assert_array_equal(chosen, ranking(Uncertainty(), posterior).rows)
+    rival = Uncertainty().choose(posterior, nothing(posterior), posterior.n_items, np.random.default_rng(0))
+    np.testing.assert_array_equal(chosen, rival.rows)
 
 
 def test_answered_labels_count_as_certain():
@@ -184,6 +188,43 @@ def test_two_passes_find_what_exact_scoring_finds(monkeypatch):
     assert len(set(rough.rows) & set(exact.rows)) < len(set(chosen.rows) & set(exact.rows))
 
 
+def test_batches_are_drawn_by_their_scores():
+    """Without replacement, with probability ∝ exp(score / temperature): first picks against the softmax."""
+    posterior = beliefs(n=6)
+    scores = z(dense_logdets(posterior)) + 4 * z(posterior.feature_variances())
+    expected = np.exp(scores / scores.std() / 0.5)
+    expected /= expected.sum()
+    draws = [
+        LabelCovariance(temperature=0.5).choose(posterior, nothing(posterior), 2, np.random.default_rng(seed)).rows
+        for seed in range(3000)
+    ]
+    first = np.bincount([rows[0] for rows in draws], minlength=6) / 3000
+    np.testing.assert_allclose(first, expected, atol=4 * 0.5 / np.sqrt(3000))
+    top = int(np.argmax(expected))
+    second = np.bincount([rows[1] for rows in draws if rows[0] == top], minlength=6)
+    others = np.where(np.arange(6) == top, 0.0, expected)
+    np.testing.assert_allclose(second / second.sum(), others / others.sum(), atol=2.2 / np.sqrt(second.sum()))
+
+
+def test_a_single_question_is_the_best_one():
+    posterior = beliefs()
+    best = ranking(LabelCovariance(), posterior).rows[0]
+    for seed in range(20):
+        choice = LabelCovariance(temperature=9).choose(posterior, nothing(posterior), 1, np.random.default_rng(seed))
+        assert choice.rows.tolist() == [best]
+
+
+def test_luck_is_the_same_for_both_passes(monkeypatch):
+    """With an exact rough form two passes draw what one pass draws."""
+    monkeypatch.setattr(module, "SAMPLE", 800)
+    posterior = beliefs(n=1000, kind=Hasty)
+    seeds = np.random.default_rng(5)
+    strategy = LabelCovariance(standardise=False, weight=500, exact_share=0.1)
+    chosen = strategy.choose(posterior, nothing(posterior), 30, seeds)
+    whole = strategy.choose(posterior.rough(), nothing(posterior), 30, np.random.default_rng(5))
+    assert len(set(chosen.rows) & set(whole.rows)) >= 28  # the spread is that of a sample
+
+
 def test_small_pools_are_scored_exactly():
     posterior = beliefs(n=200, kind=Hasty, noise=0.05)
     expected = z(dense_logdets(posterior)) + 4 * z(posterior.feature_variances())
@@ -216,10 +257,11 @@ def test_every_model_can_be_asked_about(name):
         ({"weight": -1.0}, "weight must be zero, positive or inf, got -1.0"),
         ({"weight": float("nan")}, "weight must be"),
         ({"decay": 0.0}, "decay must be positive"),
+        ({"temperature": -1.0}, "temperature must not be negative"),
         ({"exact_share": 0.0}, "exact_share must be above 0"),
         ({"target": "pairs"}, 'asks for "items"'),
     ],
 )
 def test_wrong_wishes(options, words):
     with pytest.raises(ValueError, match=words):
-        ranking(LabelCovariance(**options), beliefs())
+        LabelCovariance(**options).choose(beliefs(), nothing(beliefs()), 3, np.random.default_rng(0))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import entr
 
-from labelwise.numerics.choosing import best, open_entries
+from labelwise.numerics.choosing import best, open_entries, open_items
 from labelwise.posterior import FloatArray, LabelCovariances, LabelPosterior
 from labelwise.queries.base import Choice, Target
 
@@ -47,6 +47,10 @@ class LabelCovariance:
         Items that were answered before the first question and do not count for `decay`.
     standardise : bool
         False adds η times the raw variance to the raw measure.
+    temperature : float
+        Batches are drawn without replacement, with probability proportional to exp(score / temperature), the score in
+        units of its spread: the items of the highest scores are often odd, and alike. 0 takes the highest, and a
+        single question is always the best one.
     exact_share : float
         Share of the pool that is scored exactly, after a rough score of all (`LabelPosterior.rough`); at least 1000
         items, and ten times as many as are asked for. 1 scores everything exactly.
@@ -56,13 +60,14 @@ class LabelCovariance:
     >>> from labelwise.posterior import MarginalPosterior
     >>> beliefs = MarginalPosterior(np.array([[0.9, 0.1], [0.6, 0.5], [0.2, 0.9]]))
     >>> nothing = sp.csr_array((3, 2), dtype=bool)
-    >>> LabelCovariance().choose(beliefs, nothing, 2, np.random.default_rng(0)).rows
+    >>> LabelCovariance(temperature=0).choose(beliefs, nothing, 2, np.random.default_rng(0)).rows
     array([1, 2])
 
     References
     ----------
     Shi, Yu & Yu, A Gaussian process-Bayesian Bernoulli mixture model for multi-label active learning, NeurIPS 2021;
     standardised terms and the schedule are ours.
+    Kirsch, Farquhar, Atighehchian, Jesson, Branchaud-Charron & Gal, Stochastic batch acquisition, TMLR 2023.
     """
 
     measure: Measure = "logdet"
@@ -70,22 +75,28 @@ class LabelCovariance:
     decay: float = 30.0
     start: int = 0
     standardise: bool = True
+    temperature: float = 0.5
     exact_share: float = 0.05
     target: Target = "items"
 
     def choose(self, posterior: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator) -> Choice:
-        """The n items with the highest scores, walking the pool in blocks: roughly all, then closely the best."""
+        """Up to n items of the highest scores, walking the pool in blocks: roughly all, then closely the best."""
         self._check()
         eta = self.weight_after(closed.nnz / max(closed.shape[1], 1))
-        rough = posterior.rough()
-        terms = self._terms(rough, closed)
-        if rough is not posterior:
-            n_exact = max(ceil(self.exact_share * terms.rows.size), SAMPLE, 10 * n)
-            scores = self._score(terms, eta)
-            likely = terms.rows[best(scores, n_exact, rng.random(scores.size))]
-            terms = self._exact_terms(posterior, closed, terms.rows, likely, rng)
-        scores = self._score(terms, eta)
-        chosen = best(scores, n, rng.random(scores.size))
+        n_open = open_items(closed).size
+        luck = self.temperature * rng.gumbel(size=n_open) if n > 1 else np.zeros(n_open)
+        rough, n_exact = posterior.rough(), max(ceil(self.exact_share * n_open), SAMPLE, 10 * n)
+        if rough is posterior or n_exact >= n_open:
+            terms = sample = self._terms(posterior, closed)
+        else:
+            first = self._terms(rough, closed)
+            wish, _ = self._wishes(first, first, eta, luck)
+            likely = np.sort(best(wish, n_exact, rng.random(n_open)))
+            terms = self._terms_of(posterior, closed, first.rows[likely])
+            sample = self._terms_of(posterior, closed, np.sort(rng.choice(first.rows, SAMPLE, replace=False)))
+            luck = luck[likely]
+        wish, scores = self._wishes(terms, sample, eta, luck)
+        chosen = best(wish, n, rng.random(wish.size))
         return Choice(terms.rows[chosen], None, scores[chosen])
 
     def weight_after(self, answered: float) -> float:
@@ -94,29 +105,21 @@ class LabelCovariance:
             return self.weight
         return self.weight * exp(-max(answered - self.start, 0.0) / self.decay)
 
-    def _exact_terms(
-        self,
-        posterior: LabelPosterior,
-        closed: sp.csr_array,
-        rows: npt.NDArray[np.intp],
-        likely: npt.NDArray[np.intp],
-        rng: np.random.Generator,
-    ) -> _Terms:
-        """Exact terms of the likely rows; their spreads are those of a random sample of all rows, or of all."""
-        if likely.size == rows.size:
-            return self._terms(posterior, closed)
-        sample = rng.choice(rows, min(SAMPLE, rows.size), replace=False)
-        listed, drawn = (
-            self._terms(posterior.rows(part), closed[part])._replace(rows=part)
-            for part in (np.sort(likely), np.sort(sample))
-        )
-        return listed._replace(spreads=drawn.spreads)
+    def _wishes(self, terms: _Terms, pool: _Terms, eta: float, luck: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """What to choose by, scores in units of their spread plus luck, and the scores; spreads are those of `pool`."""
+        scores = self._score(terms, pool, eta)
+        spread = float(self._score(pool, pool, eta).std()) if pool.rows.size else 0.0
+        return scores + luck * spread if spread else scores, scores
 
-    def _score(self, terms: _Terms, eta: float) -> FloatArray:
+    def _score(self, terms: _Terms, pool: _Terms, eta: float) -> FloatArray:
         measure, variance = terms.measure, terms.variance
         if self.standardise:
-            measure, variance = _standard(measure, terms.spreads[0]), _standard(variance, terms.spreads[1])
+            measure, variance = _standard(measure, pool.measure), _standard(variance, pool.variance)
         return variance if eta == inf else measure + eta * variance
+
+    def _terms_of(self, posterior: LabelPosterior, closed: sp.csr_array, rows: npt.NDArray[np.intp]) -> _Terms:
+        """Both terms of these rows, all of which have an open label."""
+        return self._terms(posterior.rows(rows), closed[rows])._replace(rows=rows)
 
     def _terms(self, posterior: LabelPosterior, closed: sp.csr_array) -> _Terms:
         """Both terms of every item with an open label."""
@@ -133,8 +136,7 @@ class LabelCovariance:
             rows.append(part.start + places)
             measures.append(np.zeros(places.size) if self.weight == inf else self._measure(beliefs, free))
             variances.append(np.zeros(places.size) if self.weight == 0 else beliefs.feature_variances())
-        measure, variance = np.concatenate(measures), np.concatenate(variances)
-        return _Terms(np.concatenate(rows), measure, variance, (_spread(measure), _spread(variance)))
+        return _Terms(np.concatenate(rows), np.concatenate(measures), np.concatenate(variances))
 
     def _measure(self, beliefs: LabelPosterior, free: npt.NDArray[np.bool_]) -> FloatArray:
         if self.measure == "entropy":
@@ -157,26 +159,22 @@ class LabelCovariance:
             raise ValueError(f"weight must be zero, positive or inf, got {self.weight!r}")
         if not self.decay > 0:
             raise ValueError(f"decay must be positive, or inf for a constant weight, got {self.decay!r}")
+        if not self.temperature >= 0:
+            raise ValueError(f"temperature must not be negative, got {self.temperature!r}")
         if not 0 < self.exact_share <= 1:
             raise ValueError(f"exact_share must be above 0 and at most 1, got {self.exact_share!r}")
 
 
 class _Terms(NamedTuple):
-    """Both terms of the items that can be asked, and (mean, deviation) of each over the pool."""
+    """Both terms of the items that can be asked."""
 
     rows: npt.NDArray[np.intp]  # (m,)
     measure: FloatArray  # (m,)
     variance: FloatArray  # (m,)
-    spreads: tuple[tuple[float, float], tuple[float, float]]
 
 
-def _spread(column: FloatArray) -> tuple[float, float]:
-    return (float(column.mean()), float(column.std())) if column.size else (0.0, 0.0)
-
-
-def _standard(column: FloatArray, spread: tuple[float, float]) -> FloatArray:
-    """(x − mean) / deviation; zeros where the column is constant up to rounding."""
-    mean, deviation = spread
-    if deviation <= STEADY * abs(mean):
+def _standard(column: FloatArray, pool: FloatArray) -> FloatArray:
+    """(x − mean) / deviation, both of the pool; zeros where the pool is constant up to rounding."""
+    if pool.size == 0 or pool.std() <= STEADY * abs(pool.mean()):
         return np.zeros_like(column)
-    return (column - mean) / deviation
+    return (column - pool.mean()) / pool.std()
