@@ -17,7 +17,8 @@ def problem(n=60, d=3, q=5, seed=0):
 
 
 def small(**options):
-    return LabelMixtureGP(**({"n_components": 5, "restarts": 2, "random_state": 0} | options))
+    defaults = {"n_components": 5, "restarts": 2, "gate": "variational", "random_state": 0}
+    return LabelMixtureGP(**(defaults | options))
 
 
 def test_the_bound_rises_sweep_by_sweep():
@@ -218,7 +219,7 @@ def test_restarts_side_by_side_are_the_same():
     ("options", "words"),
     [
         ({"n_components": 0}, "n_components must be at least 1, got 0"),
-        ({"gate": "softmax"}, "gate must be one of 'variational'"),
+        ({"gate": "softmax"}, "gate must be one of 'regression'"),
         ({"label_prior": -1.0}, "label_prior must be a positive strength"),
         ({"label_prior": (1.0, 0.0)}, "label_prior must be a positive strength"),
         ({"prior_mean": "zero"}, "prior_mean must be"),

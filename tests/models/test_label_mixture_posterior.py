@@ -18,7 +18,8 @@ def fitted(n=50, q=4, seed=0, **options):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n + 12, 3))
     Y = X @ rng.normal(size=(3, q)) + 0.5 * rng.normal(size=(n + 12, q)) > 0.4
-    made = LabelMixtureGP(**({"n_components": 4, "restarts": 2, "random_state": 0} | options))
+    defaults = {"n_components": 4, "restarts": 2, "gate": "variational", "random_state": 0}
+    made = LabelMixtureGP(**(defaults | options))
     return made.fit(X[:n], Y[:n]), X[n:], Y[n:]
 
 

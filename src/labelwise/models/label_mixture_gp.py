@@ -16,7 +16,7 @@ from labelwise.models._mixture_components import Component, describe_components
 from labelwise.models.base import LabelModel
 
 CHOICES = {
-    "gate": ("variational", "regression"),
+    "gate": ("regression", "variational"),
     "gate_moments": ("quadrature", "probit", "sampling"),
     "kernel_fit": ("evidence", "elbo", "fixed"),
     "equation9": ("full", "printed"),
@@ -42,9 +42,9 @@ class LabelMixtureGP(LabelModel):
         The most components a mixture may have; at most as many as there are distinct rows.
     restarts : int
         Fits from different starts, whose predictions are averaged.
-    gate : "variational" or "regression"
-        How weights of new items are predicted: by the variational gates, which are flat, or by a regression of the
-        training items' responsibilities on their features.
+    gate : "regression" or "variational"
+        How weights of new items are predicted: by a regression of the training items' responsibilities on their
+        features, or by the variational gates, as in the paper, which are far too flat.
     gate_moments : "quadrature", "probit" or "sampling"
         The rule for mean and variance of the variational gates.
     kernel_fit : "evidence", "elbo" or "fixed"
@@ -106,13 +106,16 @@ class LabelMixtureGP(LabelModel):
 
     Examples
     --------
-    >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
-    >>> Y = np.array([[0, 1], [0, 1], [0, 1], [1, 0], [1, 0], [1, np.nan]])
-    >>> model = LabelMixtureGP(n_components=2, random_state=0).fit(X, Y)
-    >>> model.predict(X).tolist()
-    [[0, 1], [0, 1], [0, 1], [1, 0], [1, 0], [1, 0]]
-    >>> model.posterior(X[:1]).label_covariances().dense().shape
-    (1, 2, 2)
+    >>> X = np.linspace(0, 1, 20)[:, None]
+    >>> Y = np.hstack([X > 0.5, X <= 0.5, X > 0.7])
+    >>> model = LabelMixtureGP(n_components=3, random_state=0).fit(X, Y)
+    >>> beliefs = model.posterior(np.array([[0.1], [0.9]]))
+    >>> model.predict([[0.1], [0.9]])
+    array([[0, 1, 0],
+           [1, 0, 1]])
+    >>> told = beliefs.given(np.array([[1, 0, 0], [0, 1, 0]]), np.array([[True, False, False], [False, True, False]]))
+    >>> bool(told.probabilities()[1, 2] < beliefs.probabilities()[1, 2])  # its second label speaks against its third
+    True
     """
 
     def __init__(
@@ -120,7 +123,7 @@ class LabelMixtureGP(LabelModel):
         n_components: int = 20,
         *,
         restarts: int = 4,
-        gate: Literal["variational", "regression"] = "variational",
+        gate: Literal["regression", "variational"] = "regression",
         gate_moments: Literal["quadrature", "probit", "sampling"] = "quadrature",
         kernel_fit: Literal["evidence", "elbo", "fixed"] = "evidence",
         length_scale: float | None = None,
