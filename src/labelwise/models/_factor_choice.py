@@ -23,7 +23,7 @@ from labelwise.models.base import BoolArray
 from labelwise.posterior import FloatArray
 
 IntArray = npt.NDArray[np.intp]
-PENALTIES = (0.05, 0.15, 0.5, 1.5)  # in units of the mean squared length of a row
+PENALTIES = (0.15, 0.5, 1.5, 5.0)  # in units of the mean squared length of a row
 SWEEPS = (5, 10, 20, 40)
 FALLBACK_PENALTY, FALLBACK_SWEEPS = 0.5, 20
 FEWEST_LABELS = 8  # below, hiding half of them says nothing
@@ -67,15 +67,15 @@ def choose_by_hiding(
 ) -> FactorChoice | None:
     """The best of the grid on a fifth of the items; None where there is too little to hide.
 
-    Where there are labels to be learnt from counts alone, half of the seen ones are hidden too, and precision among
-    those decides; otherwise the log-likelihood of the held-out answers does.
+    Where there are labels to be learnt from counts alone, half of the seen ones are hidden too, and the precision
+    among those plus that among all labels decides; otherwise the log-likelihood of the held-out answers does.
     """
     n, s = problem.Y.shape
     among_unseen = problem.n_unseen > 0
     if n < FEWEST_ITEMS or (among_unseen and s < FEWEST_LABELS):
         return None
     scores: dict[tuple[float, int], list[float]] = {(p, t): [] for p in penalties for t in n_sweeps}
-    for _ in range(n_trials):
+    for _ in range(n_trials if among_unseen else 1):  # all answers of a fifth of the items are enough to go by
         items = rng.permutation(n)[: n // HELD_OUT]
         labels = np.sort(rng.permutation(s)[: s // 2]) if among_unseen else np.empty(0, dtype=np.intp)
         trial = problem.hide(items, labels)
@@ -104,7 +104,9 @@ def _try(
                 continue
             scores = Learnt(fit, factors, transfer(own, fit, factors)).scores(held)  # (held, s)
             if labels.size:
-                value = mean_precision(scores[:, kept.size :], truth[:, kept.size :], known[:, kept.size :])
+                hidden = slice(kept.size, None)
+                value = mean_precision(scores, truth, known)
+                value += mean_precision(scores[:, hidden], truth[:, hidden], known[:, hidden])
             else:
                 value = float((scores * truth - np.logaddexp(0, scores))[known].mean())
             found[penalty, step] = value

@@ -13,7 +13,7 @@ from scipy.special import expit, logit
 from labelwise.models._factor_training import FactorSettings, IntArray, Learnt
 from labelwise.numerics.feature_regression import FeatureUncertainty
 from labelwise.numerics.feature_scaling import FeatureScaling
-from labelwise.numerics.label_correlation import LabelCorrelation, low_rank
+from labelwise.numerics.label_correlation import LabelCorrelation
 from labelwise.posterior import FloatArray, ItemCovariance, LabelCovariances, LabelPosterior
 
 LOGISTIC_VARIANCE = np.pi**2 / 3  # of the noise that makes a 0/1 label out of log-odds
@@ -73,14 +73,14 @@ class FittedFactors:
 
         Cov(ψ, ψ') = v·v'/λ_u, and on the diagonal what the doubt about v adds.
         """
-        shared = self.loadings @ self.loadings.T / self.item_precision  # (q, q)
-        doubt = 0.0
+        own = np.einsum("qk,qk->q", self.loadings, self.loadings)
         if self.label_covariances is not None:
-            doubt = np.trace(self.label_covariances, axis1=1, axis2=2) / self.item_precision
-        spread = np.sqrt(shared.diagonal() + doubt + LOGISTIC_VARIANCE)
-        correlation = shared / np.outer(spread, spread)
-        np.fill_diagonal(correlation, 1.0)
-        return low_rank(correlation, MOST_RANK)
+            own = own + np.trace(self.label_covariances, axis1=1, axis2=2)
+        spread = np.sqrt(own / self.item_precision + LOGISTIC_VARIANCE)  # (q,)
+        shared = self.loadings / np.sqrt(self.item_precision) / spread[:, None]  # (q, k)
+        directions, sizes, _ = np.linalg.svd(shared, full_matrices=False)
+        factor = (directions * sizes)[:, :MOST_RANK]
+        return LabelCorrelation(1 - np.einsum("qr,qr->q", factor, factor), factor)
 
     def variances(self, expected: FloatArray) -> FloatArray:
         """(n, q) of the log-odds: x'W'S_v W x + (|v|² + tr S_v)/λ_u."""

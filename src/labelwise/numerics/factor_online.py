@@ -58,9 +58,9 @@ class ItemSums:
         gram = sp.csr_array(gram) if sp.issparse(X) and X.shape[1] > LARGEST_FACTOR else dense(gram)
         return cls(float(len(U)), grams.reshape(-1, k, k), rights, tops, bottoms, gram, np.asarray(X.T @ U))
 
-    def moved_towards(self, batch: ItemSums, share: float) -> ItemSums:
-        """Averages per item moved by `share` towards the batch's, as sums over all items there are now."""
-        n = self.n + batch.n
+    def moved_towards(self, batch: ItemSums, share: float, n_items: float | None = None) -> ItemSums:
+        """Averages per item moved by `share` towards the batch's, as sums over `n_items`: all there are so far."""
+        n = self.n + batch.n if n_items is None else float(n_items)
         old, new = (1 - share) * n / max(self.n, 1.0), share * n / batch.n
         return ItemSums(
             n,
@@ -93,15 +93,18 @@ class OnlineState:
     sums: ItemSums
     steps: float
 
-    def step(self, X: Any, labels: Any, observed: Any, share: float) -> OnlineState:
-        """Learn a batch (rows of X, 0/1 labels and mask of all q labels), moving the averages by `share`."""
+    def step(self, X: Any, labels: Any, observed: Any, share: float, n_items: float | None = None) -> OnlineState:
+        """Learn a batch (rows of X, 0/1 labels and mask of all q labels), moving the averages by `share`.
+
+        `n_items` is their true number where batches are drawn again and again from a set of that size.
+        """
         f, penalties = self.factors, self.fit.penalties
         expected = np.asarray(X @ f.weights)
         view = View(f.labels, labels, observed, np.zeros(len(expected)), f.label_bias)
         U = expected
         for _ in range(INNER_ROUNDS):
             U = self.fit.solver.improve(U, [view], penalties.items, expected)
-        sums = self.sums.moved_towards(ItemSums.of(X, U, view), share)
+        sums = self.sums.moved_towards(ItemSums.of(X, U, view), share, n_items)
         return self.with_sums(sums)
 
     def with_sums(self, sums: ItemSums) -> OnlineState:

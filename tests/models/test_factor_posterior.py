@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from factor_problems import FAST, topics
+from labelwise.models import CooccurrenceFactors
+
+
+@pytest.fixture(params=["map", "variational"])
+def beliefs(request):
+    X, Y, observed, counts = topics()
+    model = CooccurrenceFactors(8, cooccurrence=counts, inference=request.param, **FAST).fit(X, Y, observed)
+    return model.posterior(X[:12])
+
+
+def test_log_odds_are_those_of_the_factors(beliefs):
+    fitted = beliefs._fitted
+    expected = fitted.scaling(beliefs._X) @ fitted.weights
+    truth = np.array([[u @ v + b for v, b in zip(fitted.loadings, fitted.biases, strict=True)] for u in expected])
+    np.testing.assert_allclose(beliefs.log_odds(), truth, atol=1e-12)
+    np.testing.assert_allclose(beliefs.probabilities(), expit(truth), atol=1e-12)
+
+
+def test_variances_are_those_of_draws(beliefs):
+    """Draw u ~ N(Wᵀx, I/λ_u) and v ~ N(mean, S): the log-odds vary as the formula says."""
+    fitted, rng = beliefs._fitted, np.random.default_rng(0)
+    k = fitted.weights.shape[1]
+    expected = fitted.scaling(beliefs._X) @ fitted.weights
+    s = 20_000
+    u = expected[3] + rng.normal(size=(s, k)) / np.sqrt(fitted.item_precision)
+    for label in (0, 20):
+        v = np.tile(fitted.loadings[label], (s, 1))
+        if fitted.label_covariances is not None:
+            v = rng.multivariate_normal(fitted.loadings[label], fitted.label_covariances[label], size=s)
+        drawn = np.einsum("sk,sk->s", u, v)
+        np.testing.assert_allclose(beliefs.variances()[3, label], drawn.var(), rtol=0.06)
+
+
+def test_draws_of_probabilities_keep_their_mean_and_vary(beliefs):
+    drawn = beliefs.sample_probabilities(3000, np.random.default_rng(0))
+    assert drawn.shape == (3000, 12, 24)
+    np.testing.assert_allclose(drawn.mean(0), beliefs.probabilities(), atol=0.04)
+    assert drawn.std(0).min() > 0
+
+
+def test_labels_that_share_factors_move_together(beliefs):
+    covariances = beliefs.label_covariances()
+    p = beliefs.probabilities()
+    np.testing.assert_allclose(covariances.variances(), p * (1 - p), rtol=1e-9)
+    dense = covariances.dense()[0]
+    assert np.linalg.eigvalsh(dense).min() > 0
+    V, lam = beliefs._fitted.loadings, beliefs._fitted.item_precision
+    doubt = 0.0
+    if beliefs._fitted.label_covariances is not None:
+        doubt = np.trace(beliefs._fitted.label_covariances, axis1=1, axis2=2) / lam
+    total = np.sum(V**2, axis=1) / lam + doubt + np.pi**2 / 3
+    truth = V @ V.T / lam / np.sqrt(np.outer(total, total))
+    found = dense / np.sqrt(np.outer(dense.diagonal(), dense.diagonal()))
+    away = ~np.eye(24, dtype=bool)
+    np.testing.assert_allclose(found[away], truth[away], atol=1e-6)  # eight factors: nothing is cut off
+
+
+def test_moderated_probabilities_are_drawn_towards_one_half(beliefs):
+    p, moderated = beliefs.probabilities(), beliefs.moderated_probabilities()
+    assert np.all(np.abs(moderated - 0.5) <= np.abs(p - 0.5))
+    drawn = np.random.default_rng(0).normal(beliefs.log_odds(), np.sqrt(beliefs.variances()), size=(20_000, 12, 24))
+    np.testing.assert_allclose(moderated, expit(drawn).mean(0), atol=0.02)
+
+
+def test_item_covariance_is_what_the_training_items_leave_open():
+    X, Y, _, _ = topics(n=80)
+    model = CooccurrenceFactors(item_penalty=2.0, scale="none", **FAST).fit(X, Y)
+    covariance = model.posterior(X[:5]).item_covariance()
+    precision = 2.0 * X.T @ X + model.feature_penalty_ * np.eye(X.shape[1])
+    truth = X[:5] @ np.linalg.solve(precision, X[:5].T)
+    np.testing.assert_allclose(covariance.columns(np.arange(5)), truth, rtol=1e-8)
+    np.testing.assert_allclose(model.posterior(X[:5]).feature_variances(), truth.diagonal(), rtol=1e-8)
