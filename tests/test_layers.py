@@ -22,6 +22,7 @@ ALLOWED = {
     "experiments": BELOW_EXPERIMENTS,
     "labelling": BELOW_EXPERIMENTS,
     "cluster": {"models", "numerics", "queries"},
+    "_lazy": {"labelling"},
     "cli": BELOW_EXPERIMENTS | {"cluster", "experiments", "labelling"},
 }
 ONLY_IN = {  # third-party package: the floors that may import it

@@ -1,6 +1,7 @@
 """labelwise: Bayesian multi-label learning that asks for the fewest labels."""
 
 from labelwise import data, decisions, experiments, models, queries
+from labelwise._lazy import find as __getattr__  # noqa: F401 (Python looks it up for Project and labelling)
 from labelwise.campaign import Campaign
 from labelwise.data import read, write
 from labelwise.decisions import ClassMass, ExpectedF1, Threshold, TopLabels, TunedThreshold
@@ -47,6 +48,7 @@ __all__ = [
     "MutualInformation",
     "OnlineBayes",
     "OrthogonalTargetGP",
+    "Project",
     "Question",
     "Random",
     "TargetEntropy",
@@ -57,6 +59,7 @@ __all__ = [
     "data",
     "decisions",
     "experiments",
+    "labelling",
     "models",
     "queries",
     "read",

@@ -7,11 +7,20 @@ from typing import Annotated
 import typer
 
 from labelwise import __version__
+from labelwise.cli.ask import ask
 from labelwise.cli.demo import demo
 from labelwise.cli.diagnose import diagnose
+from labelwise.cli.exchange import export, import_
+from labelwise.cli.labels import labels
+from labelwise.cli.new import new
+from labelwise.cli.predict import predict
+from labelwise.cli.report import report
 from labelwise.cli.reproduce import reproduce
+from labelwise.cli.serve_worker import serve_worker
 from labelwise.cli.simulate import simulate
+from labelwise.cli.status import status
 from labelwise.cli.stream import stream
+from labelwise.cli.tell import tell
 
 app = typer.Typer(
     name="labelwise",
@@ -25,6 +34,16 @@ app.command()(diagnose)
 app.command()(reproduce)
 app.command()(simulate)
 app.add_typer(stream, name="stream")
+app.command()(new)
+app.command()(ask)
+app.command()(tell)
+app.command()(status)
+app.command()(predict)
+app.command()(export)
+app.command("import")(import_)
+app.command()(report)
+app.command("serve-worker")(serve_worker)
+app.add_typer(labels, name="labels")
 
 
 def _version(wanted: bool) -> None:

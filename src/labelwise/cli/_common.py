@@ -42,11 +42,11 @@ def fail(message: str, code: int = 2) -> typer.Exit:
 
 @contextmanager
 def user_errors() -> Iterator[None]:
-    """Around everything that depends on what the user gave: its errors become one line and exit code 2."""
+    """Around everything that depends on what the user gave: its errors become one line and their exit code, or 2."""
     try:
         yield
     except (ValueError, TypeError, OSError, ImportError) as error:
-        raise fail(_told(error)) from None
+        raise fail(_told(error), getattr(error, "exit_code", 2)) from None
 
 
 @contextmanager

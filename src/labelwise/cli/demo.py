@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from labelwise.cli._common import INTERRUPTED, at_least_one, errors, fail, progress_bars, user_errors
+from labelwise.cli._projects import check_extras
 from labelwise.cli.simulate import print_results
 
 NEEDED = {"matplotlib": "plots", "jinja2": "plots", "river": "demo"}
@@ -19,6 +20,9 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the report and the runs.")] = Path("demo-report"),
     quick: Annotated[bool, typer.Option("--quick", help="A few tiny runs, to see that everything works.")] = False,
     jobs: Annotated[int | None, typer.Option(help="Runs side by side. Default: all cores.")] = None,
+    project: Annotated[
+        Path | None, typer.Option(help="Make a ready labelling project instead, and one of pictures beside it.")
+    ] = None,
 ) -> None:
     """Show what labelwise does, in a minute or two: two simulated campaigns and a report with pictures.
 
@@ -30,8 +34,12 @@ def demo(
     ```
     labelwise demo
     labelwise demo --out first-look --quick
+    labelwise demo --project demo.db
     ```
     """
+    if project is not None:
+        _make_projects(project)
+        return
     missing = {extra: package for package, extra in NEEDED.items() if find_spec(package) is None}
     if missing:
         raise fail(f"the demo needs {', '.join(missing.values())}: pip install 'labelwise[{','.join(missing)}]'")
@@ -51,3 +59,14 @@ def demo(
         typer.secho(f"\n{study.plan.name}", bold=True)
         print_results(study, list(METRICS))
     typer.echo(f"\nReport: {done.report}  ({perf_counter() - began:.0f} s)")
+
+
+def _make_projects(path: Path) -> None:
+    """Tickets to read at this path, digits to look at beside it."""
+    check_extras()
+    from labelwise.labelling.demo import make_demo_projects  # needs the extras just looked for
+
+    with user_errors():
+        made = make_demo_projects(path)
+    typer.echo(f"{made[0]}: support tickets with tags. Try: labelwise ask {made[0]} --tty")
+    typer.echo(f"{made[1]}: handwritten digits as pictures, asked one label at a time")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 import sqlalchemy as sa
 
@@ -18,12 +19,14 @@ from labelwise.labelling.learner import Learner
 from labelwise.labelling.locks import worker_is_running
 from labelwise.labelling.model_files import TrainedLabeller
 from labelwise.labelling.service import Service
+from labelwise.labelling.sources import read_new
 from labelwise.labelling.store import Location, Store
 from labelwise.labelling.store.engine import begin_project, read_value
-from labelwise.labelling.store.events import NewEvent, add_event, add_given, move_votes, read_events
+from labelwise.labelling.store.events import NewEvent, add_event, add_given, last_event, move_votes, read_events
 from labelwise.labelling.store.items import add_items, item_ids, item_names
 from labelwise.labelling.store.labels import (
     add_labels,
+    last_change,
     merge_labels,
     note_change,
     read_labels,
@@ -32,12 +35,23 @@ from labelwise.labelling.store.labels import (
 )
 from labelwise.labelling.store.questions import clear_questions, forget_beliefs, withdraw
 from labelwise.labelling.store.schema import WHOLE_ITEM
-from labelwise.labelling.store.trainings import forget_trainings
+from labelwise.labelling.store.trainings import forget_trainings, last_good
 from labelwise.labelling.terms import Event, Lease, Receipt, Settings
 from labelwise.labelling.worker import Worker, labeller_of, model_path
+from labelwise.posterior import FloatArray
 from labelwise.records import Answer, LabelData
 
 OWNER = "owner"  # who changes labels and adds items where no name is given
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Label sets (n, q) and probabilities (n, q) of items, by name."""
+
+    ids: tuple[str, ...]
+    label_names: tuple[str, ...]
+    sets: npt.NDArray[np.bool_]
+    probabilities: FloatArray
 
 
 class Project:
@@ -178,6 +192,34 @@ class Project:
             for row, said in found
         ]
 
+    def label_names(self) -> list[str]:
+        """The labels in use."""
+        with self.store.reading() as connection:
+            return list(read_labels(connection).names)
+
+    def item_names(self) -> set[str]:
+        """The names of all items."""
+        with self.store.reading() as connection:
+            return set(item_names(connection).values())
+
+    def predict(
+        self, items: str | None = None, *, id: str | None = None, threshold: float | None = None
+    ) -> Predictions:
+        """Label sets and probabilities by the last good model: of the items of a file, or of the project's own.
+
+        Of the project's own items, what was answered stands. Sets have the highest expected F1 of each item, or hold
+        all labels above a threshold.
+        """
+        labeller = self.model()
+        data = self.labelled() if items is None else read_new(items, self.settings, labeller.label_names, id)
+        contents = data.items if data.items is not None else (None,) * data.n_items
+        X = data.X if self.settings.features["kind"] == "numbers" else None
+        probabilities = labeller.probabilities(contents, X)
+        sets = labeller.label_sets(contents, X, threshold=threshold)
+        if items is None:
+            _let_answers_stand(data, labeller.label_names, sets)
+        return Predictions(data.item_ids, labeller.label_names, sets, probabilities)
+
     def model(self, *, everything: bool = False) -> TrainedLabeller:
         """The last good model; where none is kept it is trained now, in this process.
 
@@ -193,6 +235,14 @@ class Project:
         if labeller is None:
             raise NothingToAsk("there is no model yet: nothing was answered")
         return labeller
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the ready questions follow from everything answered so far."""
+        with self.store.reading() as connection:
+            good = last_good(connection)
+            now = (last_event(connection), last_change(connection))
+        return good is not None and (good.seen_event, good.seen_change) == now
 
     def rebuild(self) -> None:
         """Throw away all that is derived (questions, trainings, model) and make it anew from the answers."""
@@ -245,6 +295,16 @@ def _knowing_everything(learner: Learner) -> Campaign:
     )
 
 
+def _let_answers_stand(data: LabelData, label_names: Sequence[str], sets: npt.NDArray[np.bool_]) -> None:
+    """Put what is known in the place of what was predicted; a model may be older than the labels."""
+    place = {name: column for column, name in enumerate(label_names)}
+    known = data.observed_mask().tocoo()
+    Y = data.Y.tocsr()
+    for row, column in zip(known.row.tolist(), known.col.tolist(), strict=True):
+        if data.label_names[column] in place:
+            sets[row, place[data.label_names[column]]] = Y[row, column]
+
+
 def _record(connection: sa.Connection, events: list[Event]) -> int:
     labels, ids = read_labels(connection), item_ids(connection, [event.item for event in events])
     here = {(row.who, row.at, row.item, row.kind): row.id for row, _ in read_events(connection)}
@@ -274,7 +334,8 @@ def _features(data: LabelData, text: str | None, images: str | None) -> dict[str
             if data.items is None:
                 raise ProjectError(f"there are no items to make features of by {kind}={field!r}")
             return {"kind": kind, "field": field or None}
-    return {"kind": "numbers", "width": data.n_features, "sparse": bool(sp.issparse(data.X))}
+    spec = {"kind": "numbers", "width": data.n_features, "sparse": bool(sp.issparse(data.X))}
+    return spec if data.feature_names is None else {**spec, "names": list(data.feature_names)}
 
 
 def _add_data(connection: sa.Connection, data: LabelData, settings: Settings) -> int:

@@ -53,7 +53,7 @@ class Service:
     def __init__(self, store: Store, settings: Settings, clock: Callable[[], float] = time.time) -> None:
         self.store = store
         self.settings = settings
-        self._clock = clock
+        self._clock = lambda: round(clock(), 6)  # what every file format can say
         self._labels: tuple[int, StoredLabels] | None = None
 
     # -- questions ----------------------------------------------------------------------------------------------------

@@ -127,13 +127,15 @@ def last_answer_of(connection: sa.Connection, who: str) -> sa.Row | None:
     return connection.execute(mine.order_by(events.c.id.desc()).limit(1)).first()
 
 
-def count_answers(connection: sa.Connection) -> int:
-    """Answers, those taken back not counted."""
-    kinds = sa.select(events.c.kind, sa.func.count()).where(events.c.reason != "given").group_by(events.c.kind)
-    counted: dict[str, int] = dict(connection.execute(kinds).all())
+def voters_count(connection: sa.Connection) -> dict[str, int]:
+    """Answers of each person; those taken back, and labels that came with the items, are not counted."""
     undone = events.alias()
-    taken_back = sa.select(sa.func.count()).select_from(events.join(undone, undone.c.undoes == events.c.id))
-    return counted.get("answer", 0) - connection.execute(taken_back.where(events.c.kind == "answer")).scalar_one()
+    mine = sa.select(events.c.who, sa.func.count()).where(
+        events.c.kind == "answer",
+        events.c.reason != "given",
+        ~sa.exists().where(undone.c.undoes == events.c.id),
+    )
+    return {who: number for who, number in connection.execute(mine.group_by(events.c.who))}  # noqa: C416
 
 
 def add_given(connection: sa.Connection, said: Iterable[tuple[int, Mapping[int, int]]], at: float, who: str) -> None:

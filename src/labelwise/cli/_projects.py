@@ -1,0 +1,49 @@
+"""What the commands about projects share."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from labelwise.cli._common import fail, user_errors
+
+if TYPE_CHECKING:
+    from labelwise.labelling import Project
+
+NEEDED = {"sqlalchemy": "serve", "skops": "serve"}
+
+ProjectPlace = Annotated[str, typer.Argument(metavar="PROJECT", help="A project file, or postgresql://user@host/db.")]
+Who = Annotated[str | None, typer.Option(help="Who answers. Default: the name you are logged in with.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result for machines.")]
+
+
+def check_extras() -> None:
+    """Say what to install where projects cannot be used."""
+    missing = [package for package in NEEDED if find_spec(package) is None]
+    if missing:
+        raise fail(f"projects need {' and '.join(missing)}: pip install 'labelwise[serve]'")
+
+
+@contextmanager
+def opened(location: str) -> Iterator[Project]:
+    """A project; what goes wrong with it becomes one line and an exit code."""
+    check_extras()
+    from labelwise.labelling import Project  # needs the extras just looked for
+
+    with user_errors(), Project(location) as project:
+        yield project
+
+
+def person(given: str | None) -> str:
+    """The name that answers are saved under."""
+    if given is not None:
+        return given
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "somebody"

@@ -1,0 +1,187 @@
+"""Labelling in the terminal with single keys: whole items, or one yes/no at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.text import Text
+
+from labelwise.labelling import Lease, NothingToAsk, Project, ProjectError
+
+LABEL_KEYS = "1234567890acdefghijklmnoprtuvwxyz"  # but for b, q and s, which do something else
+ENTER = ("\r", "\n")
+MARKS = {True: "[x]", False: "[ ]", None: "[?]"}
+FOLLOWING: dict[bool | None, bool | None] = {False: True, True: None, None: False}
+PAIR_ANSWERS: dict[str, bool | None] = {"y": True, "n": False, "u": None}
+WAIT = 0.1  # seconds between looks for a question
+
+
+class Stop(Exception):
+    """The person has had enough."""
+
+
+@dataclass
+class Desk:
+    """A person at a terminal.
+
+    Parameters
+    ----------
+    project : Project
+    who : name that answers are saved under
+    read_key : waits for a key and returns it
+    console : where to print
+    """
+
+    project: Project
+    who: str
+    read_key: Callable[[], str]
+    console: Console
+    saved: int = field(default=0, init=False)
+
+    def work(self, most: int | None = None) -> int:
+        """Ask until the person stops, `most` answers are saved, or nothing is left; how many were saved."""
+        lease = self._wait()
+        try:
+            while lease is not None and (most is None or self.saved < most):
+                lease = self._ask(lease)
+        except (Stop, KeyboardInterrupt, EOFError):
+            self.console.print("stopped; everything answered is saved")
+            return self.saved
+        self.console.print("that is all for now" if lease is not None else "nothing is left to ask")
+        return self.saved
+
+    def _ask(self, lease: Lease) -> Lease | None:
+        """One question; the next one."""
+        self._show_item(lease)
+        whole = self.project.settings.target == "items"
+        values = self._whole_item(lease) if whole else self._one_label(lease)
+        if values == "skip":
+            self.project.service.skip(lease.token)
+            return self._wait()
+        if values == "back":
+            return self._back(lease)
+        try:
+            receipt, following = self.project.service.answer_and_ask(lease.token, values)
+        except ProjectError as error:  # the time was over, the label is gone, ...
+            self.console.print(f"not saved: {error}", style="red", markup=False)
+            return self._wait()
+        self.saved += 1
+        for notice in receipt.notices:
+            self.console.print(notice, style="yellow", markup=False)
+        self.console.print(f"saved ({self.saved})", style="green")
+        return following or self._wait()
+
+    def _back(self, lease: Lease) -> Lease:
+        try:
+            again = self.project.service.undo(self.who)
+        except ProjectError as error:
+            self.console.print(str(error), style="yellow", markup=False)
+            return lease
+        self.saved = max(0, self.saved - 1)
+        self.console.print("taken back", style="yellow")
+        return again
+
+    def _wait(self) -> Lease | None:
+        """The next question, once the worker has one; None where there is none left."""
+        told = False
+        while True:
+            settled = self.project.is_settled  # looked at first: what is ready then is all there is
+            lease = next(iter(self.project.service.ask(self.who)), None)
+            if lease is not None or settled:
+                return lease
+            if not told:
+                self.console.print("making questions ready ...", style="dim")
+                told = True
+            time.sleep(WAIT)
+
+    # -- the two kinds of questions -----------------------------------------------------------------------------------
+
+    def _one_label(self, lease: Lease) -> Any:
+        label = lease.question.labels[0]
+        believed = f"  ({lease.beliefs[label]:.0%})" if label in lease.beliefs else ""
+        self.console.print(f"{label}?{believed}", style="bold", markup=False)
+        self.console.print("y yes  n no  u unsure  s skip  b back  q quit", style="dim")
+        while True:
+            key = self._key()
+            if key in PAIR_ANSWERS:
+                return {label: PAIR_ANSWERS[key]}
+            if key in ("s", "b"):
+                return {"s": "skip", "b": "back"}[key]
+
+    def _whole_item(self, lease: Lease) -> Any:
+        order = sorted(lease.question.labels, key=lambda name: -lease.beliefs.get(name, 0.0))
+        values: dict[str, bool | None] = dict.fromkeys(order, False)
+        keys = dict(zip(LABEL_KEYS, order, strict=False))
+        self._show_labels(lease, keys, values)
+        while True:
+            key = self._key()
+            if key in ENTER:
+                return values
+            if key in ("s", "b"):
+                return {"s": "skip", "b": "back"}[key]
+            name = keys.get(key) if key != "/" else self._find(order)
+            if name is not None:
+                values[name] = FOLLOWING[values[name]]
+                self.console.print(f"{MARKS[values[name]]} {name}", markup=False)
+
+    def _find(self, names: list[str]) -> str | None:
+        """A label by the beginning of its name, or a part of it, typed and ended with Enter."""
+        typed = ""
+        self.console.print("/", end="")
+        while (key := self._key(quits=False)) not in ENTER:
+            typed = typed[:-1] if key in ("\x7f", "\b") else typed + key
+            self.console.print(key, end="", markup=False)
+        self.console.print()
+        starts = [name for name in names if name.lower().startswith(typed.lower())]
+        found = starts or [name for name in names if typed.lower() in name.lower()]
+        if not typed or not found:
+            self.console.print(f"no label has {typed!r} in it", style="yellow", markup=False)
+            return None
+        return found[0]
+
+    # -- showing ------------------------------------------------------------------------------------------------------
+
+    def _show_item(self, lease: Lease) -> None:
+        self.console.print()
+        self.console.print(Panel(Text(as_text(lease.content)), title=Text(lease.question.item), title_align="left"))
+
+    def _show_labels(self, lease: Lease, keys: Mapping[str, str], values: Mapping[str, bool | None]) -> None:
+        for key, name in keys.items():
+            believed = f"{lease.beliefs[name]:>5.0%} " if name in lease.beliefs else ""
+            self.console.print(f" {key} {MARKS[values[name]]} {believed}{name}", markup=False)
+        more = len(values) - len(keys)
+        hidden = f"  / find one of {more} more" if more > 0 else "  / find"
+        self.console.print(f"key: there, again: unsure  Enter save{hidden}  s skip  b back  q quit", style="dim")
+
+    def _key(self, *, quits: bool = True) -> str:
+        key = self.read_key()
+        if (quits and key == "q") or key in ("\x03", "\x04"):
+            raise Stop
+        return key
+
+
+def as_text(content: Any) -> str:
+    """An item for the eye: a text as it is, fields one per line, a picture by its name."""
+    if isinstance(content, Mapping):
+        return "\n".join(f"{name}: {_short(value)}" for name, value in content.items())
+    return "" if content is None else _short(content)
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return f"{text[:30]}... (a picture; the page shows it)" if text.startswith("data:image") else text
+
+
+def next_lease(project: Project, who: str, n: int) -> list[Lease]:
+    """Questions for a person, made ready first where need be."""
+    leases = project.ask(n, who=who)
+    if not leases:
+        raise NothingToAsk(
+            "there is nothing left to ask" if project.is_settled else "no question is ready yet; the worker makes more"
+        )
+    return leases

@@ -1,0 +1,92 @@
+"""`labelwise ask`: the next questions, as text or for keys in the terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from labelwise.cli._common import at_least_one, fail, user_errors
+from labelwise.cli._projects import AsJson, ProjectPlace, Who, opened, person
+
+if TYPE_CHECKING:
+    from labelwise.labelling import Lease, Project
+
+
+def ask(
+    project: ProjectPlace,
+    tty: Annotated[bool, typer.Option("--tty", help="Answer here, with single keys.")] = False,
+    who: Who = None,
+    n: Annotated[int | None, typer.Option("-n", help="Questions to print (1), or answers after which to stop.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask the questions most worth asking; with --tty, label in the terminal.
+
+    Without --tty the questions are printed with their leases: they belong to you until you answer them with
+    `labelwise tell`, or their time is over. With --tty a worker trains beside you. Exit code 4: nothing to ask.
+
+    **Examples**
+
+    ```
+    labelwise ask tickets.db --tty
+    labelwise ask tickets.db -n 3 --json --who ann
+    ```
+    """
+    with user_errors():
+        at_least_one("-n", n)
+    with opened(project) as found:
+        from labelwise.cli._terminal import Desk, next_lease
+
+        if tty:
+            if not sys.stdin.isatty():
+                raise fail("--tty needs a terminal to read keys from; leave it out to print the question")
+            with _worker_beside(found):
+                desk = Desk(found, person(who), typer.getchar, Console(highlight=False))
+                typer.echo(f"{desk.work(n)} answers saved")
+            return
+        leases = next_lease(found, person(who), n or 1)
+    if as_json:
+        typer.echo(json.dumps([_plain(lease) for lease in leases], indent=2, ensure_ascii=False))
+    else:
+        for lease in leases:
+            _print(lease)
+
+
+@contextmanager
+def _worker_beside(project: Project) -> Iterator[None]:
+    """A worker in a process of its own, unless one is running already."""
+    from labelwise.labelling.locks import worker_is_running
+    from labelwise.labelling.worker import start_worker
+
+    worker = None if worker_is_running(project.store) else start_worker(project.store)
+    try:
+        yield
+    finally:
+        if worker is not None:
+            worker.terminate()
+            worker.wait()
+
+
+def _plain(lease: Lease) -> dict[str, Any]:
+    return {
+        "lease": lease.token,
+        "item": lease.question.item,
+        "labels": list(lease.question.labels),
+        "reason": lease.question.reason,
+        "content": lease.content,
+        "beliefs": {name: round(p, 4) for name, p in lease.beliefs.items()},
+        "expires_at": lease.expires_at,
+    }
+
+
+def _print(lease: Lease) -> None:
+    from labelwise.cli._terminal import as_text
+
+    typer.secho(f"item {lease.question.item}  (lease {lease.token}, {lease.question.reason})", bold=True)
+    typer.echo(as_text(lease.content))
+    typer.echo(f"labels: {' | '.join(lease.question.labels)}\n")

@@ -1,0 +1,73 @@
+"""`labelwise new`: make a project."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from labelwise import models, queries
+from labelwise.cli._common import listed, user_errors
+from labelwise.cli._projects import ProjectPlace, check_extras
+
+
+def new(
+    project: ProjectPlace,
+    items: Annotated[str, typer.Option(help="csv, jsonl, parquet, ARFF, libsvm, ... or a folder of pictures.")],
+    labels: Annotated[str | None, typer.Option(help="File with one label per line, or names by comma.")] = None,
+    text: Annotated[str | None, typer.Option(help="Column of text to learn from.")] = None,
+    known: Annotated[
+        str | None, typer.Option(help="Column that lists known labels, or several 0/1/blank columns by comma.")
+    ] = None,
+    id: Annotated[str | None, typer.Option(help="Column of item ids. Default: id, or row numbers.")] = None,
+    model: Annotated[str, typer.Option(help=f"One of {', '.join(models.BY_NAME)}.")] = "label_gp",
+    strategy: Annotated[str, typer.Option(help=f"One of {', '.join(queries.BY_NAME)}.")] = "uncertainty",
+    control: Annotated[float, typer.Option(help="Share kept apart and asked at random, for an honest error.")] = 0.1,
+    overlap: Annotated[int, typer.Option(help="People who are asked the same question.")] = 1,
+    overlap_share: Annotated[float, typer.Option(help="Share of the questions that --overlap applies to.")] = 1.0,
+    lease: Annotated[float, typer.Option(help="Minutes a question belongs to the one who was given it.")] = 10.0,
+    seed: Annotated[int, typer.Option(help="Decides what is drawn at random.")] = 0,
+) -> None:
+    """Make a project from a file of items and a list of labels.
+
+    Labels that are known already, wholly or in part, are kept and learnt from. Strategies that end in _pairs ask for
+    one label of one item at a time, the others for whole items.
+
+    **Examples**
+
+    ```
+    labelwise new tickets.db --items tickets.csv --text body --labels labels.txt
+    labelwise new photos.db --items photos/ --labels cat,dog,outdoors
+    labelwise new genes.db --items yeast.arff --strategy uncertainty_pairs
+    labelwise new postgresql://me@server/tickets --items tickets.jsonl --text body --known tags
+    ```
+    """
+    check_extras()
+    from labelwise.labelling import Project, Settings  # needs the extras just looked for
+    from labelwise.labelling.sources import PICTURES_FIELD, is_folder, read_label_list, read_pool
+
+    with user_errors():
+        settings: dict[str, Any] = {
+            "model": model,
+            "strategy": strategy,
+            "control": control,
+            "overlap": overlap,
+            "overlap_share": overlap_share,
+            "lease_seconds": 60 * lease,
+            "random_state": seed,
+        }
+        Settings(**settings)  # told before a large file is read
+        columns = None if known is None else listed(known)
+        data = read_pool(
+            items,
+            text=text,
+            labels=None if labels is None else read_label_list(labels),
+            known=columns[0] if columns and len(columns) == 1 else columns,
+            id=id,
+        )
+        images = PICTURES_FIELD if is_folder(items) else None
+        with Project.create(project, data, text=text, images=images, **settings) as made:
+            where = made.store.shown
+    known_entries = f", {data.n_observed:,} labels known" if data.n_observed else ""
+    typer.echo(f"{where}: {data.n_items:,} items, {data.n_labels} labels{known_entries}")
+    typer.echo(f"label them with: labelwise ask {where} --tty")

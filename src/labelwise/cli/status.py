@@ -1,0 +1,71 @@
+"""`labelwise status`: how a project stands."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table as Grid
+
+from labelwise.cli._projects import AsJson, ProjectPlace, opened
+
+if TYPE_CHECKING:
+    from labelwise.labelling.status import LabelStatus, Status
+
+
+def status(project: ProjectPlace, as_json: AsJson = False) -> None:
+    """Show answers per label, the estimated F1 with its interval, agreement, and what the worker does.
+
+    F1 and the shares of the labels come from the questions asked at random: the model never learnt from those.
+    Agreement is Krippendorff's alpha; it needs questions that were put to more than one person.
+
+    **Examples**
+
+    ```
+    labelwise status tickets.db
+    labelwise status tickets.db --json
+    ```
+    """
+    with opened(project) as found:
+        from labelwise.labelling.status import status_of
+
+        now = status_of(found)
+    if as_json:
+        typer.echo(json.dumps(now.as_dict(), indent=2, ensure_ascii=False))
+        return
+    _print(now)
+
+
+def _print(now: Status) -> None:
+    grid = Grid("label", "yes", "no", "unsure", "share", "agreement")
+    for label in now.labels:
+        grid.add_row(*_row(label))
+    Console(highlight=False, markup=False).print(grid)
+    people = ", ".join(f"{who} {n}" for who, n in now.people.items())
+    typer.echo(
+        f"{now.answers} answers on {now.answered_items} of {now.items} items" + (f": {people}" if people else "")
+    )
+    typer.echo(f"estimated F1: {in_words(now.f1)}")
+    state = "running" if now.worker else "not running"
+    typer.echo(f"worker {state}; {now.ready} questions ready, {now.leased} being answered")
+    if now.trouble:
+        typer.secho(now.trouble, fg="red")
+
+
+def _row(label: LabelStatus) -> list[str]:
+    share = "" if label.base_rate is None else _interval(label.base_rate, "rate")
+    agreement = "" if label.agreement is None else f"{label.agreement:.2f}"
+    return [label.name, str(label.yes), str(label.no), str(label.unsure), share, agreement]
+
+
+def in_words(f1: dict[str, Any] | None) -> str:
+    """The estimate as a sentence."""
+    if f1 is None or f1["f1"] is None:
+        return "not yet; it needs answers to questions asked at random, and a trained model"
+    return f"{_interval(f1, 'f1')} on {f1['items']} items asked at random"
+
+
+def _interval(figures: dict[str, Any], key: str) -> str:
+    return f"{figures[key]:.2f} ({figures['low']:.2f} to {figures['high']:.2f})"

@@ -1,0 +1,68 @@
+"""`labelwise tell`: save answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from labelwise.cli._common import errors
+from labelwise.cli._projects import AsJson, ProjectPlace, Who, opened, person
+from labelwise.data import read_answers
+from labelwise.records import Answer
+
+
+def tell(
+    project: ProjectPlace,
+    answers: Annotated[Path | None, typer.Argument(help="jsonl file of answers: item, values.")] = None,
+    lease: Annotated[str | None, typer.Option(help="The lease that labelwise ask printed.")] = None,
+    item: Annotated[str | None, typer.Option(help="An item, where nobody asked.")] = None,
+    yes: Annotated[list[str] | None, typer.Option(help="A label that is there; may be repeated.")] = None,
+    no: Annotated[list[str] | None, typer.Option(help="A label that is not there; may be repeated.")] = None,
+    unsure: Annotated[list[str] | None, typer.Option(help="A label that cannot be told; may be repeated.")] = None,
+    others_no: Annotated[bool, typer.Option("--others-no", help="Every other label is not there.")] = False,
+    skip: Annotated[bool, typer.Option("--skip", help="Give the leased question back.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Take your last answer back.")] = False,
+    correct: Annotated[bool, typer.Option("--correct", help="Change what you said before.")] = False,
+    who: Who = None,
+    as_json: AsJson = False,
+) -> None:
+    """Save answers: to a leased question, to an item, or a file of them.
+
+    What is said is on disk when the command ends with exit code 0. Exit code 5: the answer came too late, or its label
+    is retired.
+
+    **Examples**
+
+    ```
+    labelwise tell tickets.db --lease 3f9c51c2ab04d7e8 --yes billing --others-no
+    labelwise tell tickets.db --item 1042 --yes billing --unsure fraud
+    labelwise tell tickets.db answers.jsonl --who ann
+    labelwise tell tickets.db --undo
+    ```
+    """
+    with opened(project) as found:
+        if sum([answers is not None, lease is not None, item is not None, undo]) != 1:
+            raise ValueError("give one of: a file of answers, --lease, --item or --undo")
+        name = person(who)
+        values: dict[str, bool | None] = dict.fromkeys(found.label_names() if others_no else (), False)
+        for labels, value in ((unsure, None), (no, False), (yes, True)):
+            values |= dict.fromkeys(labels or (), value)
+        if undo:
+            receipts = []
+            typer.echo(f"taken back: {found.service.undo(name).question.item}")
+        elif lease is not None:
+            receipts = [found.service.skip(lease) if skip else found.service.answer(lease, values)]
+        elif item is not None:
+            receipts = found.tell(Answer(item, values, correction=correct), who=name)  # type: ignore[arg-type]
+        else:
+            receipts = found.tell(read_answers(answers), who=name)  # type: ignore[arg-type]
+    for receipt in receipts:
+        for notice in receipt.notices:
+            errors.print(notice)
+    if as_json:
+        typer.echo(json.dumps({"events": [receipt.event for receipt in receipts]}))
+    elif receipts:
+        typer.echo(f"saved: {len(receipts)}")
