@@ -20,8 +20,10 @@ class TopLabels:
     ----------
     count : int, "average" or "expected"
         The same number for all items; the number of labels the batch is believed to have per item, rounded and at
-        least one; or each item's own believed number of labels (the sum of its probabilities), rounded, which may be
-        none.
+        least one; or each item's own believed number of labels, rounded, which may be none. That number is the sum of
+        the item's probabilities, unless the model has a better idea of it, as `OrthogonalTargetGP` has.
+    by : "probability" or "ranking"
+        What "most" goes by: the probabilities, or what the model itself ranks labels by, such as its decoder.
 
     Examples
     --------
@@ -36,20 +38,23 @@ class TopLabels:
     """
 
     count: int | Literal["average", "expected"] = "average"
+    by: Literal["probability", "ranking"] = "probability"
 
     def decide(self, posterior: LabelPosterior) -> npt.NDArray[np.bool_]:
-        p = posterior.probabilities()  # (n, q)
+        if self.by not in ("probability", "ranking"):
+            raise ValueError(f'by must be "probability" or "ranking", got {self.by!r}')
+        p = posterior.probabilities() if self.by == "probability" else posterior.ranking()  # (n, q)
         falling = np.argsort(-p, axis=1, kind="stable")
         rank = np.empty_like(falling)
         np.put_along_axis(rank, falling, np.broadcast_to(np.arange(p.shape[1]), p.shape), axis=1)
-        return rank < self._counts(p)[:, None]
+        return rank < self._counts(posterior)[:, None]
 
-    def _counts(self, p: npt.NDArray[np.floating]) -> npt.NDArray[np.integer]:
-        expected = p.sum(1)
+    def _counts(self, posterior: LabelPosterior) -> npt.NDArray[np.integer]:
+        n = posterior.n_items
         if self.count == "expected":
-            return np.rint(expected).astype(int)
+            return np.rint(posterior.label_counts()).astype(int)
         if self.count == "average":
-            return np.full(len(p), max(1, round(float(expected.mean())) if len(p) else 1))
+            return np.full(n, max(1, round(float(posterior.label_counts().mean())) if n else 1))
         if not isinstance(self.count, Integral) or self.count < 0:
             raise ValueError(f'count must be a whole number, "average" or "expected", got {self.count!r}')
-        return np.full(len(p), self.count)
+        return np.full(n, self.count)

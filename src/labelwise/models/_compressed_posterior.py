@@ -97,6 +97,9 @@ class CompressedPosterior(LabelPosterior):
         moved = np.clip(p + self._decoded.mean - self._before.mean, SURE, 1 - SURE)
         return np.where(self._known.observed, self._known.labels, np.where(some, moved, p))
 
+    def ranking(self) -> FloatArray:
+        return self.scores()
+
     def rows(self, rows: npt.NDArray[np.intp] | slice) -> CompressedPosterior:
         answers = tuple((values[rows], observed[rows]) for values, observed in self._answers)
         return CompressedPosterior(self._fitted, self._X[rows], answers)

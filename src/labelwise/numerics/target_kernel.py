@@ -20,6 +20,8 @@ from labelwise.numerics.kernels import Kernel
 FloatArray = npt.NDArray[np.floating[Any]]
 
 PRIOR_SD = 1.5  # of every log hyper-parameter around its start: without it the search drifts to a linear kernel
+START = (0.4, 1.0, 0.2, 0.02, 0.5)  # θ₀, θ₁ · median D², θ₂ · mean B, θ₃, noise: where searches begin, and the prior
+RATIO_CENTRE = START[4] / START[0]  # of the prior of a noise ratio under a shared shape
 FLOOR = 1e-9
 RATIOS = np.logspace(-3, 4, 57)  # noise over scale, relative to the mean eigenvalue of the shape
 REFINEMENTS, CLOSE = 40, 1e-10  # steps between two neighbours on that grid, and the last one's size in ln ρ
@@ -56,8 +58,8 @@ class Products:
         apart = self.distances[np.triu_indices_from(self.distances, 1)]
         median = float(np.median(apart)) if apart.size else 1.0
         size = float(self.inner.diagonal().mean())
-        values = [0.4, 1 / max(median, FLOOR) if median > 0 else 1.0, 0.2 / max(size, FLOOR), 0.02, 0.5]
-        return np.log(np.maximum(values, FLOOR))
+        units = np.array([1.0, median if median > 0 else 1.0, size if size > 0 else 1.0, 1.0, 1.0])
+        return np.log(np.maximum(START / units, FLOOR))
 
 
 def as_kernel(phi: FloatArray) -> Kernel:
@@ -124,7 +126,7 @@ def separate_evidence(products: Products, target: FloatArray, phi: FloatArray, c
 
 @dataclass(frozen=True, eq=False)
 class Scales:
-    """The best scale and noise ratio of every target for one shape, and −log p(u) there."""
+    """The best scale and noise ratio of every target for one shape, and −log p(u) − log p(ρ) there."""
 
     scales: FloatArray  # (k,) s
     ratios: FloatArray  # (k,) ρ = noise / scale
@@ -145,7 +147,11 @@ class ShapeSpectrum:
         return cls(np.maximum(e, 0.0), Q, Q.T @ targets)
 
     def best_scales(self, noise_ratio: float | None = None) -> Scales:
-        """Scale and noise ratio of highest evidence for all targets at once, on a grid and then refined, (17)."""
+        """Scale and noise ratio of highest evidence for all targets at once, on a grid and then refined, (17).
+
+        The ratio has the weak prior of every hyper-parameter: without it, few rows leave many targets with nothing but
+        noise, and codes that lack some of their dimensions decode badly.
+        """
         energies = self.rotated**2  # (n, k)
         if noise_ratio is not None:
             ratios = np.full(energies.shape[1], noise_ratio)
@@ -155,7 +161,7 @@ class ShapeSpectrum:
         n = self.eigenvalues.size
         inverse = 1 / (self.eigenvalues + np.exp(grid)[:, None])  # (g, n)
         scales = np.maximum(inverse @ energies / n, FLOOR)  # (g, k)
-        losses = 0.5 * (n * np.log(scales) - np.log(inverse).sum(axis=1)[:, None])
+        losses = 0.5 * (n * np.log(scales) - np.log(inverse).sum(axis=1)[:, None]) + _ratio_prior(grid)[:, None]
         at = losses.argmin(axis=0)  # (k,)
         low, high = grid[np.maximum(at - 1, 0)], grid[np.minimum(at + 1, grid.size - 1)]
         return self._at(np.exp(self._refine(low, high, energies)), energies)
@@ -172,6 +178,7 @@ class ShapeSpectrum:
             first = 0.5 * (inverse.sum(axis=0) - n * s2 / s1)
             second = 0.5 * (n * (2 * s3 / s1 - (s2 / s1) ** 2) - np.einsum("nk,nk->k", inverse, inverse))
             slope, bend = rho * first, rho**2 * second + rho * first
+            slope, bend = slope + (x - np.log(RATIO_CENTRE)) / PRIOR_SD**2, bend + 1 / PRIOR_SD**2
             low, high = np.where(slope < 0, x, low), np.where(slope > 0, x, high)
             newton = x - np.divide(slope, bend, out=np.zeros_like(x), where=bend > 0)
             inside = (bend > 0) & (newton > low) & (newton < high)
@@ -186,6 +193,7 @@ class ShapeSpectrum:
         spread = self.eigenvalues[:, None] + ratios  # (n, k)
         scales = np.maximum((energies / spread).mean(axis=0), FLOOR)
         losses = 0.5 * (n * np.log(scales) + np.log(spread).sum(axis=0) + n * (1 + LOG_2PI))
+        losses += _ratio_prior(np.log(ratios))
         return Scales(scales, ratios, losses)
 
     def weights(self, ratios: FloatArray) -> FloatArray:
@@ -197,12 +205,18 @@ class ShapeSpectrum:
         return (self.vectors**2) @ (1 / (self.eigenvalues[:, None] + ratios))
 
 
+def _ratio_prior(log_ratios: FloatArray) -> FloatArray:
+    return 0.5 * ((log_ratios - np.log(RATIO_CENTRE)) / PRIOR_SD) ** 2
+
+
 def shared_evidence(
     products: Products, targets: FloatArray, psi: FloatArray, centre: FloatArray
 ) -> tuple[Evaluation, Scales]:
-    """−Σ log p(u_g | ψ) − log p(ψ) at the best scales, with its gradient (3,), equations (17) and (18).
+    """−Σ [log p(u_g | ψ) + log p(ψ)] at the best scales, with its gradient (3,), equations (17) and (18).
 
-    By the envelope theorem the scales count as constants, being optimal.
+    It is the sum of what separate targets would have, their shapes tied, so the prior counts once per target: counted
+    once in all, it would vanish beside the evidence of a hundred codes of a few rows, and the rbf part would end as
+    noise. By the envelope theorem the scales count as constants, being optimal.
     """
     theta1, rho2, rho3 = np.exp(psi)
     rbf = np.exp(-0.5 * theta1 * products.distances)
@@ -218,6 +232,6 @@ def shared_evidence(
             0.5 * rho3 * G.sum(),
         ]
     )
-    prior = log_prior(psi, centre)
-    value = float(found.losses.sum()) + prior.value
-    return Evaluation(value, gradient + prior.gradient), found
+    prior, k = log_prior(psi, centre), targets.shape[1]
+    value = float(found.losses.sum()) + k * prior.value
+    return Evaluation(value, gradient + k * prior.gradient), found
