@@ -54,7 +54,7 @@ RIVALS: dict[str, tuple[Any, ...]] = {  # candidates to choose from by cross-val
 }
 SETS = ("enron", "bibtex", "rcv1sub1", REUTERS, "delicious")
 SIZES = (100, 300, 1000, 3000)
-MOST_ROWS = {"delicious": 3000, REUTERS: 5000}  # where the rivals would take too long
+MOST_ROWS = {"delicious": 2000, REUTERS: 3000}  # where the rivals would take too long
 QUICK_ROWS = 600
 SPLITS = 3
 PAPER_SAMPLES = (5, 20, 80)
