@@ -162,6 +162,10 @@ def test_the_regression_gate_is_a_regression_of_responsibilities():
         np.testing.assert_allclose(posterior.component_weights()[:, part], expected, atol=1e-9)
     spread = hyper.amplitude - np.einsum("nm,nm->n", K_new, np.linalg.solve(C, K_new.T).T)
     np.testing.assert_allclose(posterior.feature_variances(), spread, atol=1e-9)
+    between = hyper.kernel(X) - K_new @ np.linalg.solve(C, K_new.T)
+    covariance = posterior.item_covariance()
+    np.testing.assert_allclose(covariance.columns(np.arange(len(X))), between, atol=1e-9)
+    np.testing.assert_allclose(covariance.diagonal(), spread, atol=1e-9)
 
 
 @pytest.mark.parametrize("options", [{}, {"gate_moments": "sampling"}, {"max_exact": 20, "n_inducing": 15}])

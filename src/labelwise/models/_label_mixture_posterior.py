@@ -13,7 +13,7 @@ from scipy.special import softmax
 from labelwise.models._label_mixture_state import FittedMixture
 from labelwise.numerics.gate_moments import GateMoments, logistic_softmax
 from labelwise.numerics.mixture_covariance import mixture_factor, mixture_log_determinants, own_variances
-from labelwise.posterior import BoolArray, FloatArray, LabelCovariances, LabelPosterior
+from labelwise.posterior import BoolArray, FloatArray, ItemCovariance, LabelCovariances, LabelPosterior
 
 LEAST_WEIGHT = 1e-4  # of a component, by the regression gate
 
@@ -140,6 +140,10 @@ class MixturePosterior(LabelPosterior):
         if self._fitted.regression is not None:
             return self._fitted.regression.variances(self._prepared)
         return self._moments.variance.mean(axis=1)
+
+    def item_covariance(self) -> ItemCovariance:
+        """Between the items given the training items, by one regression of all labels with the gates' length-scale."""
+        return self._fitted.item_covariance(self._prepared)
 
     def sample_labels(self, n_samples: int, rng: np.random.Generator) -> BoolArray:
         """(s, n, q): a component drawn for each item, then its labels, so that dependence is the mixture's own."""

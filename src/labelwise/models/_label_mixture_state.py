@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from labelwise.models._item_covariances import KernelCovariance
 from labelwise.models._label_gp_solving import Solver
 from labelwise.models._training_rows import TrainingRows
 from labelwise.numerics.feature_scaling import FeatureScaling
 from labelwise.numerics.gate_moments import GateMoments, integrated_moments, probit_moments, sampled_moments
 from labelwise.numerics.label_mixture import MixtureState
+from labelwise.numerics.linear_algebra import cholesky
 from labelwise.numerics.mixture_gates import Gates
 from labelwise.numerics.mixture_kernel import RegressionKernel
 from labelwise.posterior import FloatArray
 
 MAX_NUMBERS = 2.5e7  # held in factors of gates: 200 MB; beyond, they are made again for every block
+MOST_ROWS = 4000  # of the training rows that tell how well other items are known
 BLOCK = 1024  # items whose kernel to the training rows is held at once
 SAMPLED = 200  # draws of the sampling rule
 
@@ -75,7 +79,9 @@ class FittedMixture:
     _factors: dict[tuple[int, str], FloatArray] = field(default_factory=dict, init=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_factors": {}}  # they follow from the rest and are large
+        known = self.__dict__ | {"_factors": {}}  # they follow from the rest and are large
+        known.pop("_trained", None)
+        return known
 
     @property
     def length_scale(self) -> float:
@@ -100,6 +106,18 @@ class FittedMixture:
         """Which components belong to which restart."""
         ends = np.cumsum([each.n_components for each in self.restarts]).tolist()
         return [slice(end - each.n_components, end) for end, each in zip(ends, self.restarts, strict=True)]
+
+    def item_covariance(self, X: Any) -> KernelCovariance:
+        """Between prepared items given the training items, by the one regression of all labels with this kernel."""
+        return KernelCovariance(self.hyper.kernel, self.hyper.noise, *self._trained, X)
+
+    @cached_property
+    def _trained(self) -> tuple[Any, FloatArray]:
+        """Training rows, at most MOST_ROWS in equal steps, and the factor of their covariance with noise."""
+        X = self.X[:: -(-self.X.shape[0] // MOST_ROWS)]
+        K = self.hyper.kernel(X)
+        K.ravel()[:: K.shape[0] + 1] += self.hyper.noise
+        return X, cholesky(K, overwrite=True)
 
     def latent(self, X: Any, dtype: Any = np.float64) -> tuple[FloatArray, FloatArray]:
         """Means and variances (n, c) of the gates' Gaussian processes at prepared items; variances in `dtype`."""
