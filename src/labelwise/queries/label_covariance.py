@@ -1,4 +1,4 @@
-"""Ask for the items whose labels are least certain together, and early on for those whose features tell least."""
+"""Ask for the items whose labels are least certain together, and early on for those that tell most of the others."""
 
 from __future__ import annotations
 
@@ -12,33 +12,42 @@ import scipy.sparse as sp
 from scipy.special import entr
 
 from labelwise.numerics.choosing import best, open_entries, open_items
+from labelwise.numerics.variance_reduction import greedy_reduction, variance_reductions
 from labelwise.posterior import FloatArray, LabelCovariances, LabelPosterior
 from labelwise.queries.base import Choice, Target
 
 Measure = Literal["logdet", "entropy", "trace"]
+Explore = Literal["reduction", "variance"]
+IntArray = npt.NDArray[np.intp]
 BLOCK = 2**16  # entries (item, label) at a time: each has r numbers in the factors of the label covariances
 KNOWN = 1e-6  # variance of a label that was answered: all but certain
-SAMPLE = 1000  # items looked at closely to learn the spread of both columns, and the least that is shortlisted
+SAMPLE = 1000  # items that stand for the pool where it is larger, and the least that is looked at closely
 STEADY = 1e-12  # a column that varies less than this, relative to its size, says nothing
 
 
 @dataclass(frozen=True)
 class LabelCovariance:
-    """How uncertain the labels of an item are together, plus η times how little its features tell.
+    """How uncertain the labels of an item are together, plus η times what it tells about the features of the pool.
 
-    The score is z(ln|cov y|) + η z(v), where cov y is the believed covariance of the item's labels, v the variance of
-    what the model knows about its features (the gates of `LabelMixtureGP`, the latent function of `LabelGP`), and z
-    standardises over the items that can be asked. η = `weight` · exp(−answered / `decay`) falls with the items
-    answered, from exploring to refining. Without the standardisation the variance is far too small to matter.
+    The score is z(ln|cov y|) + η z(v), where cov y is the believed covariance of the item's labels, v says what the
+    item is worth for learning the features, and z standardises over the items that can be asked. The weight
+    η = `weight` · exp(−answered / `decay`) falls with the items answered, from exploring to refining.
+
+    The paper's v is the item's own variance (`explore="variance"`), without z. Own variances are highest for odd
+    items, which tell nothing of the others; what answering an item takes from the variance of the whole pool is the
+    default, one item of a batch after the other. `docs/mixtures.md` has what was measured.
 
     A label of an item that was answered counts as certain. With a model that knows no covariance between labels the
-    first term is that of independent labels; with one that does not know how little features tell, the second is zero.
+    first term is that of independent labels; with one that does not know how well features are known, v is constant.
 
     Parameters
     ----------
     measure : "logdet", "entropy" or "trace"
         ln|cov|, the summed entropies of the labels, or their summed variances. The log-determinant counts relative
         change: a label that goes from .0001 to .001 weighs as much as one that goes from .05 to .5.
+    explore : "reduction" or "variance"
+        v as the variance that an answer takes from the pool (`LabelPosterior.item_covariance`), or as the item's own
+        variance (`LabelPosterior.feature_variances`).
     weight : float
         η at the start; 0 for labels only, inf for features only.
     decay : float
@@ -46,11 +55,7 @@ class LabelCovariance:
     start : int
         Items that were answered before the first question and do not count for `decay`.
     standardise : bool
-        False adds η times the raw variance to the raw measure.
-    temperature : float
-        Batches are drawn without replacement, with probability proportional to exp(score / temperature), the score in
-        units of its spread: the items of the highest scores are often odd, and alike. 0 takes the highest, and a
-        single question is always the best one.
+        False adds η times the raw v to the raw measure.
     exact_share : float
         Share of the pool that is scored exactly, after a rough score of all (`LabelPosterior.rough`); at least 1000
         items, and ten times as many as are asked for. 1 scores everything exactly.
@@ -60,43 +65,50 @@ class LabelCovariance:
     >>> from labelwise.posterior import MarginalPosterior
     >>> beliefs = MarginalPosterior(np.array([[0.9, 0.1], [0.6, 0.5], [0.2, 0.9]]))
     >>> nothing = sp.csr_array((3, 2), dtype=bool)
-    >>> LabelCovariance(temperature=0).choose(beliefs, nothing, 2, np.random.default_rng(0)).rows
+    >>> LabelCovariance().choose(beliefs, nothing, 2, np.random.default_rng(0)).rows
     array([1, 2])
 
     References
     ----------
-    Shi, Yu & Yu, A Gaussian process-Bayesian Bernoulli mixture model for multi-label active learning, NeurIPS 2021;
-    standardised terms and the schedule are ours.
-    Kirsch, Farquhar, Atighehchian, Jesson, Branchaud-Charron & Gal, Stochastic batch acquisition, TMLR 2023.
+    Shi, Yu & Yu, A Gaussian process-Bayesian Bernoulli mixture model for multi-label active learning, NeurIPS 2021.
     """
 
     measure: Measure = "logdet"
-    weight: float = 4.0
-    decay: float = 30.0
+    explore: Explore = "reduction"
+    weight: float = 10.0
+    decay: float = 100.0
     start: int = 0
     standardise: bool = True
-    temperature: float = 0.5
     exact_share: float = 0.05
     target: Target = "items"
+
+    @classmethod
+    def published(cls, **options: object) -> LabelCovariance:
+        """Own variances with the weight 4 e^(−r/3) after r rounds of ten: the paper's score, standardised."""
+        return cls(**{"explore": "variance", "weight": 4.0, "decay": 30.0, **options})  # type: ignore[arg-type]
 
     def choose(self, posterior: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator) -> Choice:
         """Up to n items of the highest scores, walking the pool in blocks: roughly all, then closely the best."""
         self._check()
-        eta = self.weight_after(closed.nnz / max(closed.shape[1], 1))
-        n_open = open_items(closed).size
-        luck = self.temperature * rng.gumbel(size=n_open) if n > 1 else np.zeros(n_open)
-        rough, n_exact = posterior.rough(), max(ceil(self.exact_share * n_open), SAMPLE, 10 * n)
-        if rough is posterior or n_exact >= n_open:
-            terms = sample = self._terms(posterior, closed)
+        rows = open_items(closed)
+        if rows.size == 0 or n == 0:
+            return Choice(np.empty(0, dtype=np.intp), None, np.empty(0))
+        eta = self.weight_after(closed.nnz / closed.shape[1])
+        sample = rows if rows.size <= SAMPLE else np.sort(rng.choice(rows, SAMPLE, replace=False))
+        view = _View(posterior, closed, sample if self._reduces(posterior, rows) else None)
+        rough, n_exact = posterior.rough(), max(ceil(self.exact_share * rows.size), SAMPLE, 10 * n)
+        if rough is posterior or n_exact >= rows.size:
+            terms = self._terms(view, rows)
+            blend = self._blend(terms, eta)
         else:
-            first = self._terms(rough, closed)
-            wish, _ = self._wishes(first, first, eta, luck)
-            likely = np.sort(best(wish, n_exact, rng.random(n_open)))
-            terms = self._terms_of(posterior, closed, first.rows[likely])
-            sample = self._terms_of(posterior, closed, np.sort(rng.choice(first.rows, SAMPLE, replace=False)))
-            luck = luck[likely]
-        wish, scores = self._wishes(terms, sample, eta, luck)
-        chosen = best(wish, n, rng.random(wish.size))
+            first = self._terms(view._replace(posterior=rough), rows)
+            likely = best(self._blend(first, eta).score(first), n_exact, rng.random(rows.size))
+            terms = self._terms(view, np.union1d(rows[likely], sample))
+            blend = self._blend(terms.of(sample), eta)
+        if view.reference is not None and n > 1:
+            return _one_after_the_other(view, terms, blend, n, rng)
+        scores = blend.score(terms)
+        chosen = best(scores, n, rng.random(scores.size))
         return Choice(terms.rows[chosen], None, scores[chosen])
 
     def weight_after(self, answered: float) -> float:
@@ -105,38 +117,32 @@ class LabelCovariance:
             return self.weight
         return self.weight * exp(-max(answered - self.start, 0.0) / self.decay)
 
-    def _wishes(self, terms: _Terms, pool: _Terms, eta: float, luck: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """What to choose by, scores in units of their spread plus luck, and the scores; spreads are those of `pool`."""
-        scores = self._score(terms, pool, eta)
-        spread = float(self._score(pool, pool, eta).std()) if pool.rows.size else 0.0
-        return scores + luck * spread if spread else scores, scores
+    def _reduces(self, posterior: LabelPosterior, rows: IntArray) -> bool:
+        wanted = self.explore == "reduction" and self.weight > 0
+        return wanted and posterior.rows(rows[:1]).item_covariance() is not None
 
-    def _score(self, terms: _Terms, pool: _Terms, eta: float) -> FloatArray:
-        measure, variance = terms.measure, terms.variance
-        if self.standardise:
-            measure, variance = _standard(measure, pool.measure), _standard(variance, pool.variance)
-        return variance if eta == inf else measure + eta * variance
+    def _blend(self, pool: _Terms, eta: float) -> _Blend:
+        """How both terms make a score, with the means and deviations of the pool."""
+        columns = pool.measure, pool.value
+        (low, spread), (mean, deviation) = (_moments(c) if self.standardise else (0.0, 1.0) for c in columns)
+        if eta == inf:
+            return _Blend(0.0, 1 / deviation, -mean / deviation)
+        return _Blend(1 / spread, eta / deviation, -low / spread - eta * mean / deviation)
 
-    def _terms_of(self, posterior: LabelPosterior, closed: sp.csr_array, rows: npt.NDArray[np.intp]) -> _Terms:
-        """Both terms of these rows, all of which have an open label."""
-        return self._terms(posterior.rows(rows), closed[rows])._replace(rows=rows)
-
-    def _terms(self, posterior: LabelPosterior, closed: sp.csr_array) -> _Terms:
-        """Both terms of every item with an open label."""
-        rows = [np.empty(0, dtype=np.intp)]
-        measures: list[FloatArray] = [np.empty(0)]
-        variances: list[FloatArray] = [np.empty(0)]
-        for part, beliefs in posterior.blocks(max(1, BLOCK // posterior.n_labels)):
-            free = open_entries(closed[part])
-            places = np.flatnonzero(free.any(1))
-            if places.size == 0:
-                continue
-            if places.size < beliefs.n_items:
-                beliefs, free = beliefs.rows(places), free[places]
-            rows.append(part.start + places)
-            measures.append(np.zeros(places.size) if self.weight == inf else self._measure(beliefs, free))
-            variances.append(np.zeros(places.size) if self.weight == 0 else beliefs.feature_variances())
-        return _Terms(np.concatenate(rows), np.concatenate(measures), np.concatenate(variances))
+    def _terms(self, view: _View, rows: IntArray) -> _Terms:
+        """Both terms of these rows, in blocks."""
+        measures, values = np.zeros(rows.size), np.zeros(rows.size)
+        size = max(1, BLOCK // view.posterior.n_labels)
+        for start in range(0, rows.size, size):
+            part = rows[start : start + size]
+            beliefs = view.posterior.rows(part)
+            if self.weight < inf:
+                measures[start : start + size] = self._measure(beliefs, open_entries(view.closed[part]))
+            if view.reference is not None:
+                values[start : start + size] = view.reductions(part)
+            elif self.weight > 0:
+                values[start : start + size] = beliefs.feature_variances()
+        return _Terms(rows, measures, values)
 
     def _measure(self, beliefs: LabelPosterior, free: npt.NDArray[np.bool_]) -> FloatArray:
         if self.measure == "entropy":
@@ -155,26 +161,77 @@ class LabelCovariance:
             raise ValueError(f'LabelCovariance asks for "items", got target={self.target!r}')
         if self.measure not in get_args(Measure):
             raise ValueError(f"measure must be one of {get_args(Measure)}, got {self.measure!r}")
+        if self.explore not in get_args(Explore):
+            raise ValueError(f"explore must be one of {get_args(Explore)}, got {self.explore!r}")
         if not self.weight >= 0:
             raise ValueError(f"weight must be zero, positive or inf, got {self.weight!r}")
         if not self.decay > 0:
             raise ValueError(f"decay must be positive, or inf for a constant weight, got {self.decay!r}")
-        if not self.temperature >= 0:
-            raise ValueError(f"temperature must not be negative, got {self.temperature!r}")
         if not 0 < self.exact_share <= 1:
             raise ValueError(f"exact_share must be above 0 and at most 1, got {self.exact_share!r}")
 
 
 class _Terms(NamedTuple):
-    """Both terms of the items that can be asked."""
+    """Both terms of some items."""
 
-    rows: npt.NDArray[np.intp]  # (m,)
+    rows: IntArray  # (m,)
     measure: FloatArray  # (m,)
-    variance: FloatArray  # (m,)
+    value: FloatArray  # (m,)
+
+    def of(self, rows: IntArray) -> _Terms:
+        """Those of some of the rows, which rise as its own do."""
+        places = np.searchsorted(self.rows, rows)
+        return _Terms(rows, self.measure[places], self.value[places])
 
 
-def _standard(column: FloatArray, pool: FloatArray) -> FloatArray:
-    """(x − mean) / deviation, both of the pool; zeros where the pool is constant up to rounding."""
-    if pool.size == 0 or pool.std() <= STEADY * abs(pool.mean()):
-        return np.zeros_like(column)
-    return (column - pool.mean()) / pool.std()
+class _Blend(NamedTuple):
+    """score = rate · measure + slope · value + offset."""
+
+    rate: float
+    slope: float
+    offset: float
+
+    def score(self, terms: _Terms) -> FloatArray:
+        return self.rate * terms.measure + self.slope * terms.value + self.offset
+
+
+class _View(NamedTuple):
+    """Beliefs about the pool, what may not be asked, and the items whose variance counts, where it does."""
+
+    posterior: LabelPosterior
+    closed: sp.csr_array
+    reference: IntArray | None
+
+    def reductions(self, rows: IntArray) -> FloatArray:
+        """(n,) what answers about these rows would take from the variance of the reference items."""
+        assert self.reference is not None
+        covariance = self.posterior.rows(np.concatenate([rows, self.reference])).item_covariance()
+        assert covariance is not None
+        cross = covariance.columns(np.arange(rows.size, rows.size + self.reference.size))[: rows.size]  # (n, m)
+        return variance_reductions(cross, covariance.diagonal()[: rows.size], covariance.noise)
+
+
+def _one_after_the_other(view: _View, terms: _Terms, blend: _Blend, n: int, rng: np.random.Generator) -> Choice:
+    """Each item of the batch given those before it; the best by themselves are alike, so all of the sample may come."""
+    assert view.reference is not None
+    scores = blend.score(terms)
+    likely = best(scores, max(SAMPLE, 10 * n), rng.random(scores.size))
+    rows = np.union1d(terms.rows[likely], view.reference)
+    covariance = view.posterior.rows(rows).item_covariance()
+    assert covariance is not None
+    chosen, found = greedy_reduction(
+        covariance.columns(np.arange(rows.size)),
+        np.searchsorted(rows, view.reference),
+        covariance.noise,
+        blend.rate * terms.of(rows).measure + blend.offset,
+        blend.slope,
+        n,
+        rng.random(rows.size),
+    )
+    return Choice(rows[chosen], None, found)
+
+
+def _moments(column: FloatArray) -> tuple[float, float]:
+    """Mean and deviation; the deviation of a column that is constant up to rounding is infinite, so that z = 0."""
+    mean, deviation = float(column.mean()), float(column.std())
+    return mean, deviation if deviation > STEADY * abs(mean) else inf
