@@ -14,6 +14,7 @@ from labelwise.models._factor_training import FactorSettings, IntArray, Learnt
 from labelwise.numerics.feature_regression import FeatureUncertainty
 from labelwise.numerics.feature_scaling import FeatureScaling
 from labelwise.numerics.label_correlation import LabelCorrelation
+from labelwise.numerics.term_weights import PreparedFeatures
 from labelwise.posterior import FloatArray, ItemCovariance, LabelCovariances, LabelPosterior
 
 LOGISTIC_VARIANCE = np.pi**2 / 3  # of the noise that makes a 0/1 label out of log-odds
@@ -24,7 +25,7 @@ MOST_RANK = 16  # directions in which the labels of an item are believed to move
 class FittedFactors:
     """Everything a posterior needs of the fitted model, labels in the user's order."""
 
-    scaling: FeatureScaling
+    scaling: FeatureScaling | PreparedFeatures
     weights: FloatArray  # W (d, k)
     loadings: FloatArray  # V (q, k); zero where there is no score
     biases: FloatArray  # (q,)
@@ -41,7 +42,7 @@ class FittedFactors:
         settings: FactorSettings,
         labels: tuple[IntArray, IntArray, int],
         rate: float,
-        scaling: FeatureScaling,
+        scaling: FeatureScaling | PreparedFeatures,
     ) -> FittedFactors:
         """Learnt factors with `labels` (seen, unseen, how many in all) put in their places; the others get the rate."""
         seen, unseen, n_labels = labels

@@ -14,6 +14,7 @@ from labelwise.models.base import BoolArray
 from labelwise.numerics.factor_model import Counts, FactorData, FactorFit, Factors, Penalties, start_factors
 from labelwise.numerics.factor_variational import FactorBeliefs, VariationalFit
 from labelwise.numerics.feature_regression import FeatureRegression
+from labelwise.numerics.feature_scaling import FeatureScaling, learn_scaling
 from labelwise.numerics.kernels import squared_norms
 from labelwise.numerics.label_transfer import (
     Transferred,
@@ -22,6 +23,7 @@ from labelwise.numerics.label_transfer import (
     regress_labels,
     transfer_residuals,
 )
+from labelwise.numerics.term_weights import PreparedFeatures, learn_features
 from labelwise.numerics.weighted_ridge import RowSolver
 from labelwise.posterior import FloatArray
 
@@ -94,6 +96,11 @@ def precision_of(name: str, n_entries: int) -> Any:
     if name == "auto":
         return np.float32 if n_entries > LARGE else np.float64
     return np.dtype(name).type
+
+
+def learn_preparation(X: Any, scale: str) -> FeatureScaling | PreparedFeatures:
+    """How features are prepared: as they are, or rare terms weighted up, rows of unit length, a constant appended."""
+    return learn_features(X, scale) if scale == "auto" else learn_scaling(X, scale)
 
 
 def to_precision(X: Any, dtype: Any) -> Any:

@@ -18,6 +18,7 @@ from labelwise.models._factor_training import (
     check_settings,
     count_labels,
     learn_factors,
+    learn_preparation,
     precision_of,
     seen_counts,
     to_precision,
@@ -27,7 +28,6 @@ from labelwise.models.base import BoolArray, LabelModel
 from labelwise.numerics.calibration import base_rates
 from labelwise.numerics.count_scaling import check_counts
 from labelwise.numerics.factor_model import Penalties
-from labelwise.numerics.feature_scaling import learn_scaling
 from labelwise.numerics.weighted_ridge import RowSolver
 
 CHOICES = {
@@ -88,7 +88,8 @@ class CooccurrenceFactors(LabelModel):
     tolerance : float, optional
         Stop where the objective rises by less than this share of itself; needs the objective at every sweep.
     scale : "auto" or "none"
-        How features are prepared. "auto": columns of dense features standardised, then rows scaled to unit length.
+        How features are prepared. "auto": sparse features without negative values are weighted by how rare they are,
+        dense columns standardised; then rows scaled to unit length.
     precision : "auto", "float32" or "float64"
         "auto" is single precision for more than 200 000 entries of Y.
     n_trials : int
@@ -198,7 +199,7 @@ class CooccurrenceFactors(LabelModel):
         """
         check_settings(self, CHOICES, POSITIVE)
         X, Y, observed = self._check_training(X, Y, observed)
-        scaling = learn_scaling(X, self.scale)
+        scaling = learn_preparation(X, self.scale)
         answered = observed.any(axis=0)
         size = Y.shape[0] * int(answered.sum())
         dtype = np.float64 if self.inference == "variational" else precision_of(self.precision, size)

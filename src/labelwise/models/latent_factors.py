@@ -15,6 +15,7 @@ from labelwise.models._factor_training import (
     Schedule,
     check_settings,
     learn_factors,
+    learn_preparation,
     precision_of,
     to_precision,
     with_feature_penalty,
@@ -22,7 +23,6 @@ from labelwise.models._factor_training import (
 from labelwise.models.base import LabelModel
 from labelwise.numerics.calibration import base_rates
 from labelwise.numerics.factor_model import Penalties
-from labelwise.numerics.feature_scaling import learn_scaling
 from labelwise.numerics.weighted_ridge import RowSolver
 
 CHOICES = {"solver": ("cg", "exact"), "scale": ("auto", "none"), "precision": ("auto", "float32", "float64")}
@@ -102,7 +102,7 @@ tolerance, scale, precision, n_trials, random_state
         """
         check_settings(self, CHOICES, POSITIVE)
         X, Y, observed = self._check_training(X, Y, observed)
-        scaling = learn_scaling(X, self.scale)
+        scaling = learn_preparation(X, self.scale)
         answered = observed.any(axis=0)
         self.seen_ = np.flatnonzero(answered)
         Y, observed = Y[:, answered], observed[:, answered]
