@@ -19,7 +19,7 @@ COLOURS = {"holds": "green", "holds in part": "yellow", "undecided": "dim", "doe
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="Which paper: miml, bomc, csbpca, csbpca, mllcs, gpb2m, or all.")],
+    paper: Annotated[str, typer.Argument(help="Which paper: miml, bomc, csbpca, mllcs, gpb2m, or all.")],
     out: Annotated[Path | None, typer.Option(help="Folder for results and report. Default: runs/reproduce.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small version of everything, in minutes.")] = False,
     data: Annotated[

@@ -191,10 +191,10 @@ def _start(state: TargetState, X: Any) -> _Pool:
 
 
 def _catch_up(state: TargetState, pool: _Pool) -> None:
-    old, new = state.full[: pool.n_rows], state.full[pool.n_rows :]
-    if new.size == 0:
+    if pool.n_rows == state.full.size:
         return
-    X_old, X_new = state.X[old], state.X[new]
+    known = state.X if np.array_equal(state.full, np.arange(state.X.shape[0])) else state.X[state.full]
+    X_old, X_new = known[: pool.n_rows], known[pool.n_rows :]
     pool.stored = [
         variances.append(group.kernel(X_old, X_new), group.kernel(X_new), group.kernel(X_new, pool.X))
         for group, variances in zip(state.groups, pool.stored, strict=True)
