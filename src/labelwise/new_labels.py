@@ -21,18 +21,17 @@ from labelwise.numerics.sketched_answers import (
     as_probabilities,
     log_likelihoods,
     regress_answers,
-    weigh_by_progress,
 )
 from labelwise.numerics.term_weights import PreparedFeatures, learn_features
 from labelwise.posterior import BoolArray, FloatArray, ItemCovariance, LabelCovariances, LabelPosterior
 from labelwise.questions import did_you_mean
 from labelwise.records import LabelData
 
-RIVALS = tuple(SketchSettings(0.0, noise) for noise in (1.0, 10.0))
-FEWEST_ANSWERS = 10  # of the new label before the model may have a say
+SETTINGS = SketchSettings(label_weight=0.0, noise_variance=1.0)  # answers want more noise than counts alone
+FEWEST_ANSWERS = 5  # of yes, and of no, before the model may have a say
 ENOUGH_ANSWERS = 3000  # counts say nothing beside these
 SHARES = np.linspace(0.0, 1.0, 11)  # of the model in the log-odds
-MODEL_HANDICAP = 1.0  # nats by which the model has to be better, in full
+MODEL_HANDICAP = 2.0  # nats by which the model has to be better, in full
 SAMPLE = 2000  # pool items from which the share of a known label is estimated
 SURE = 1e-6
 NEWTON_STEPS = 12
@@ -244,20 +243,15 @@ def guess_label(
     told: tuple[Any, npt.NDArray[np.intp], FloatArray],
     model_share: float,
 ) -> Guess:
-    """The guess at one label: regressions with and without the counts, each as strong as it foresaw the answers.
+    """The guess at one label: its counts and its answers in one regression.
 
     `told` has prepared features of the training rows, which of them were answered for the label, and the answers.
     """
     prepared, answered, y = told
-    X = prepared[answered]
-    rivals = [regress_answers(sums, counts, X, y, settings) for settings in RIVALS]
-    expected = float(np.mean(np.clip(np.asarray(prepared @ rivals[0].weights), 0.0, 1.0)))
+    weights = regress_answers(sums, counts, prepared[answered], y, SETTINGS)
+    expected = float(np.mean(np.clip(np.asarray(prepared @ weights), 0.0, 1.0)))
     floor = max(expected, 0.5 / (prepared.shape[0] + 1)) / 2
-    if y.size:
-        nothing = np.full(counts.shape, np.nan)
-        rivals += [regress_answers(sums, nothing, X, y, settings) for settings in RIVALS]
-    weights = weigh_by_progress([rival.expected for rival in rivals], y, floor)
-    return Guess(column, sum(w * r.weights for w, r in zip(weights, rivals, strict=True)), floor, model_share)
+    return Guess(column, weights, floor, model_share)
 
 
 def blended(model: FloatArray, guess: FloatArray, share: float) -> FloatArray:
@@ -283,4 +277,4 @@ def share_likelihoods(model: FloatArray, guess: FloatArray, answers: FloatArray)
 
 def _has_both(values: BoolArray, observed: BoolArray) -> bool:
     yes = int((values & observed).sum())
-    return int(observed.sum()) >= FEWEST_ANSWERS and 0 < yes < int(observed.sum())
+    return FEWEST_ANSWERS <= yes <= int(observed.sum()) - FEWEST_ANSWERS

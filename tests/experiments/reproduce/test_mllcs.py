@@ -1,0 +1,121 @@
+"""ML-LCS done again: the jobs against plain computations, the plan with and without data, a report on a made-up set."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+pytest.importorskip("jinja2")
+pytest.importorskip("matplotlib")
+
+from labelwise.experiments.reproduce import PAPERS, Paper, mllcs, mllcs_new_labels, reproduce_paper
+from labelwise.experiments.reproduce.mllcs import half_run, jobs, missing_run, standard_run, sweeps_run
+from labelwise.experiments.reproduce.mllcs_data import MADE_UP, count, made_up, split
+from labelwise.experiments.reproduce.mllcs_new_labels import AboutOneLabel, label_run
+from labelwise.models import CooccurrenceTransfer, LatentFactors
+from labelwise.posterior import MarginalPosterior
+
+SMALL = {"folder": "", "name": MADE_UP}
+
+
+def plain_precision(scores, truth, k):
+    """Share of hits among the k best, item by item."""
+    return np.mean([truth[i, np.argsort(-row, kind="stable")[:k]].mean() for i, row in enumerate(scores)])
+
+
+def test_a_split_tells_half_of_the_labels_and_counts_all():
+    problem = split("", MADE_UP, 0)
+    assert problem.seen.size == 15 and problem.unseen.size == 15
+    assert sorted([*problem.seen, *problem.unseen]) == list(range(30))
+    np.testing.assert_array_equal(problem.observed.any(axis=0), np.isin(np.arange(30), problem.seen))
+    assert split("", MADE_UP, 0, 0.8).seen.size == 24
+    Y = problem.Y
+    assert problem.counts()[3, 5] == np.sum(Y[:, 3] & Y[:, 5])
+    np.testing.assert_array_equal(count(Y).diagonal(), Y.sum(axis=0))
+
+
+def test_half_runs_measure_all_and_unseen_labels():
+    outcome = half_run(**SMALL, seed=1, method="sketched GP")
+    problem = split("", MADE_UP, 1)
+    model = CooccurrenceTransfer(cooccurrence=problem.counts(), random_state=0)
+    scores = model.fit(problem.train.X, problem.Y, problem.observed).posterior(problem.test.X).means()
+    assert outcome["joint"] == pytest.approx([plain_precision(scores, problem.truth, k) for k in (1, 3, 5)])
+    u = problem.unseen
+    expected = [plain_precision(scores[:, u], problem.truth[:, u], k) for k in (1, 3, 5)]
+    assert outcome["unseen"] == pytest.approx(expected)
+    assert outcome["unseen_first"] == pytest.approx(np.isin(scores.argmax(1), u).mean())
+
+
+def test_models_without_counts_put_unseen_labels_last():
+    outcome = half_run(**SMALL, seed=0, method="LFM-SL")
+    assert outcome["unseen"] is None and outcome["unseen_first"] == 0
+    floor = half_run(**SMALL, seed=0, method="ridge, seen only")
+    ceiling = half_run(**SMALL, seed=0, method="ridge, told everything")
+    assert ceiling["joint"][0] > floor["joint"][0]
+
+
+def test_costa_runs_on_the_papers_factors_with_fewer_sweeps_by_share():
+    outcome = half_run(**SMALL, seed=0, method="COSTA on factors", share=0.5)
+    problem = split("", MADE_UP, 0, 0.5)
+    base = LatentFactors.paper(n_iterations=20)
+    model = CooccurrenceTransfer("costa", cooccurrence=problem.counts(), base=base)
+    scores = model.fit(problem.train.X, problem.Y, problem.observed).posterior(problem.test.X).means()
+    assert outcome["joint"][0] == pytest.approx(plain_precision(scores, problem.truth, 1))
+
+
+def test_other_runs_say_what_they_measured():
+    swept = sweeps_run(**SMALL, seed=0, most=8)
+    assert swept["sweeps"] == [1, 3, 8] and len(swept["joint"]) == len(swept["unseen"]) == 3
+    told = standard_run(**SMALL, method="LFM-SL")
+    train, test = made_up()
+    scores = LatentFactors.paper(n_iterations=20).fit(train.X, train.Y.toarray()).posterior(test.X).scores()
+    assert told["joint"][0] == pytest.approx(plain_precision(scores, test.Y.toarray(), 1))
+    missing = missing_run(**SMALL, seed=0, kept=0.3)
+    assert set(missing["found"]) == {"without counts", "counts of all", "counts of those told"}
+
+
+def test_questions_are_about_the_last_label_alone():
+    p = np.random.default_rng(0).random((12, 3))
+    closed = np.zeros((12, 3), dtype=bool)
+    closed[:4, 2] = True
+    choice = AboutOneLabel().choose(MarginalPosterior(p), sp.csr_array(closed), 5, np.random.default_rng(0))
+    assert set(choice.labels) == {2}
+    best = 4 + np.argsort(np.abs(p[4:, 2] - 0.5))[:5]
+    assert set(choice.rows) == set(best)
+
+
+def test_a_new_label_is_followed_with_and_without_a_start(monkeypatch):
+    monkeypatch.setattr(mllcs_new_labels, "AFTER", 20)
+    outcome = label_run(**SMALL, seed=0)
+    assert outcome["answers"] == [0, 10, 20]
+    assert len(outcome["guess"]) == len(outcome["nothing"]) == 3
+    assert outcome["nothing"][0] == pytest.approx(outcome["share"], abs=1e-9)  # nothing known: every order is as good
+    assert outcome["guess"][0] > outcome["nothing"][0]
+
+
+def test_the_plan_asks_for_enough_splits(tmp_path):
+    plan = jobs(False, tmp_path)
+    half = [job.settings for job in plan["halves"]]
+    seeds = {
+        (name, method): len({s["seed"] for s in half if s["name"] == name and s["method"] == method})
+        for name in ("bibtex", "delicious")
+        for method in mllcs.METHODS
+    }
+    assert seeds["bibtex", "sketched GP"] == seeds["bibtex", "ML-LCS tuned"] == 10
+    assert seeds["delicious", "sketched GP"] == 5 and seeds["bibtex", "ML-LCS"] == 5
+    labels = [job.settings["name"] for job in plan["new labels"]]
+    assert labels.count("bibtex") >= 20 and labels.count("delicious") >= 20
+    assert {s["share"] for s in (job.settings for job in plan["shares"])} == set(mllcs.SHARES)
+    for name, pieces in jobs(True, tmp_path).items():
+        assert 0 < len(pieces) < len(plan[name])
+
+
+def test_the_report_on_a_made_up_set(tmp_path):
+    plan = {name: pieces for name, pieces in jobs(True, None).items() if name != "new labels"}
+    paper = PAPERS["mllcs"]
+    small = Paper(paper.name, paper.title, lambda quick, shared: plan, paper.exhibits)
+    done = reproduce_paper(small, tmp_path, quick=True, n_jobs=1)
+    text = done.report.read_text()
+    assert "Tables 2 and 3" in text and "Missing labels" in text
+    assert {claim.where for claim in done.claims} >= {"Table 2", "Table 3", "Table 4", "Figure 2", "Section 6"}
+    sketched = next(claim for claim in done.claims if "sketched GP is above" in claim.says)
+    assert sketched.verdict in ("holds", "holds in part")
