@@ -74,7 +74,7 @@ def _draw_bars(ax: Axes, component: ComponentView, most: int, colour: str) -> No
         inside = p > 0.8
         at = p - 0.02 if inside else (rate if p <= rate < p + 0.2 else p) + 0.02  # not on the tick
         side, colour_of_text = ("right", "white") if inside else ("left", GREY)
-        ax.text(at, place, f"{p:.2f}", va="center", ha=side, fontsize=7.5, color=colour_of_text)
+        ax.text(at, float(place), f"{p:.2f}", va="center", ha=side, fontsize=7.5, color=colour_of_text)
     ax.set_yticks(places, [_short(label, 22) for label in component.labels], fontsize=8.5, color=INK)
     ax.set_ylim(most - 0.4, -0.6)
     ax.set_xlim(0, 1)
@@ -104,8 +104,9 @@ def draw_gates(maps: GateMaps, titles: Sequence[str], columns: int = 6) -> Figur
                 maps.probabilities[place], origin="lower", extent=maps.extent, cmap=shades, vmin=low, vmax=high
             )
             shown.set_interpolation("bilinear")
-            ax.scatter(*maps.points.T, s=2, color="#9a9a9a", linewidths=0)
-            ax.scatter(*maps.points[maps.typical[place]].T, s=18, facecolors="none", edgecolors=INK, linewidths=0.9)
+            ax.scatter(maps.points[:, 0], maps.points[:, 1], s=2, color="#9a9a9a", linewidths=0)
+            x, y = maps.points[maps.typical[place]].T
+            ax.scatter(x, y, s=18, facecolors="none", edgecolors=INK, linewidths=0.9)
             ax.set_title(_short(titles[place], 24), color=colour, fontweight="bold")
     return figure
 
@@ -124,10 +125,11 @@ def draw_overlap(maps: GateMaps, titles: Sequence[str]) -> Figure:
         ax = figure.subplots()
         ax.set_anchor("W")
         ax.imshow(picture, origin="lower", extent=maps.extent)
-        lines = [np.linspace(*maps.extent[i : i + 2], len(winner)) for i in (0, 2)]
+        left, right, bottom, top = maps.extent
+        lines = np.linspace(left, right, len(winner)), np.linspace(bottom, top, len(winner))
         for k in shown:
             ax.contour(*lines, (winner == k).astype(float), levels=[0.5], colors="white", linewidths=0.9)
-        ax.scatter(*maps.points.T, s=5, color=INK, alpha=0.55, linewidths=0)
+        ax.scatter(maps.points[:, 0], maps.points[:, 1], s=5, color=INK, alpha=0.55, linewidths=0)
         _bare(ax)
         handles = [Patch(color=COLOURS[k % len(COLOURS)], label=_short(titles[k], 30)) for k in shown]
         figure.legend(handles=handles, loc="outside right upper", frameon=False, handlelength=1.0, handleheight=1.0)
