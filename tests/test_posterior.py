@@ -10,6 +10,7 @@ from labelwise.posterior import (
     LabelCovariances,
     LabelPosterior,
     MarginalPosterior,
+    TargetGroup,
 )
 
 
@@ -277,3 +278,38 @@ def test_given_independent_labels_leaves_the_rest():
 def test_given_needs_the_shape():
     with pytest.raises(ValueError, match=r"observed has shape \(1, 2\), expected \(1, 3\)"):
         IgnorantPosterior(1, 3).given(np.zeros((1, 3)), np.zeros((1, 2)))
+
+
+class _OnALine(MarginalPosterior):
+    """Items with a covariance, three of them."""
+
+    noise = 0.5
+
+    def item_covariance(self):
+        return self
+
+    def diagonal(self):
+        return np.array([0.1, 1.0, 2.0])
+
+
+def test_targets_default_to_the_item_covariance():
+    beliefs = _OnALine(np.full((3, 2), 0.3))
+    (group,) = beliefs.target_groups()
+    np.testing.assert_allclose(group.entropies(beliefs.diagonal()), np.log(beliefs.diagonal() + 0.5))
+    np.testing.assert_allclose(group.spreads(beliefs.diagonal()), beliefs.diagonal() + 0.5)
+    assert MarginalPosterior(np.full((3, 2), 0.3)).target_groups() == ()
+
+
+def test_entropies_of_a_group_are_weighted_sums():
+    scales, noises, weights = np.array([2.0, 0.5]), np.array([0.1, 3.0]), np.array([0.7, 0.2])
+    group = TargetGroup(_OnALine(np.full((3, 2), 0.3)), scales, noises, weights)
+    v = np.array([0.0, 0.4, 9.0])
+    expected = sum(w * np.log(s * v + e) for s, e, w in zip(scales, noises, weights, strict=True))
+    np.testing.assert_allclose(group.entropies(v), expected)
+    np.testing.assert_allclose(group.spreads(v), weights @ (scales[:, None] * v + noises[:, None]))
+
+
+def test_rankings_and_counts_default_to_probabilities():
+    p = np.array([[0.2, 0.9], [0.5, 0.1]])
+    np.testing.assert_array_equal(MarginalPosterior(p).ranking(), p)
+    np.testing.assert_allclose(MarginalPosterior(p).label_counts(), p.sum(1))

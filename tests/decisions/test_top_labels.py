@@ -57,3 +57,21 @@ def test_counts_from_numpy_are_whole_numbers():
 def test_other_counts_are_named(count):
     with pytest.raises(ValueError, match="whole number"):
         decide(count, [[0.5, 0.5]])
+
+
+class _OwnMind(MarginalPosterior):
+    """A model that ranks otherwise than its probabilities, and has its own idea of how many labels there are."""
+
+    def ranking(self):
+        return -self.probabilities()
+
+    def label_counts(self):
+        return np.array([2.0, 0.2])
+
+
+def test_a_model_may_rank_and_count_for_itself():
+    beliefs = _OwnMind(np.array([[0.9, 0.1, 0.2], [0.4, 0.5, 0.6]]))
+    assert TopLabels(1, by="ranking").decide(beliefs).tolist() == [[False, True, False], [True, False, False]]
+    assert TopLabels("expected").decide(beliefs).tolist() == [[True, False, True], [False, False, False]]
+    with pytest.raises(ValueError, match="by must be"):
+        TopLabels(1, by="name").decide(beliefs)

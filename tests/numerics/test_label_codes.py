@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 from labelwise.numerics.label_codes import (
     CompressedLabels,
     KnownLabels,
+    addressed_projection,
     back_project,
     centre_labels,
     encode,
@@ -151,3 +152,13 @@ def test_shapes_that_do_not_fit_are_refused():
         explained_by_known(np.zeros((2, 3)), np.ones((3, 5)), known)
     with pytest.raises(ValueError, match="k = 0"):
         gaussian_projection(0, 3, np.random.default_rng(0))
+
+
+def test_addressed_projections_are_random_and_stay():
+    Phi = addressed_projection(400, 300, seed=3)
+    assert abs(float(Phi.mean())) < 5 / np.sqrt(Phi.size) / 20
+    assert_allclose((Phi**2).sum(0).mean(), 1.0, atol=0.02)  # columns of unit length on average
+    assert np.abs(np.corrcoef(Phi.T) - np.eye(300)).max() < 0.35
+    assert_allclose(addressed_projection(400, 310, seed=3)[:, :300], Phi)
+    assert not np.allclose(addressed_projection(400, 300, seed=4), Phi)
+    assert set(np.unique(addressed_projection(4, 50, 0, "rademacher"))) == {-0.5, 0.5}
