@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil, exp, inf
 from typing import Literal, NamedTuple, get_args
@@ -20,6 +21,7 @@ Measure = Literal["logdet", "entropy", "trace"]
 Explore = Literal["reduction", "variance"]
 IntArray = npt.NDArray[np.intp]
 BLOCK = 2**16  # entries (item, label) at a time: each has r numbers in the factors of the label covariances
+WIDE_BLOCK = 4096  # items at a time whose covariance with those that stand for the pool is held
 KNOWN = 1e-6  # variance of a label that was answered: all but certain
 SAMPLE = 1000  # items that stand for the pool where it is larger, and the least that is looked at closely
 STEADY = 1e-12  # a column that varies less than this, relative to its size, says nothing
@@ -132,16 +134,15 @@ class LabelCovariance:
     def _terms(self, view: _View, rows: IntArray) -> _Terms:
         """Both terms of these rows, in blocks."""
         measures, values = np.zeros(rows.size), np.zeros(rows.size)
-        size = max(1, BLOCK // view.posterior.n_labels)
-        for start in range(0, rows.size, size):
-            part = rows[start : start + size]
-            beliefs = view.posterior.rows(part)
+        for part in _blocks(rows.size, max(1, BLOCK // view.posterior.n_labels)):
+            beliefs = view.posterior.rows(rows[part])
             if self.weight < inf:
-                measures[start : start + size] = self._measure(beliefs, open_entries(view.closed[part]))
-            if view.reference is not None:
-                values[start : start + size] = view.reductions(part)
-            elif self.weight > 0:
-                values[start : start + size] = beliefs.feature_variances()
+                measures[part] = self._measure(beliefs, open_entries(view.closed[rows[part]]))
+            if self.weight > 0 and view.reference is None:
+                values[part] = beliefs.feature_variances()
+        if view.reference is not None:
+            for part in _blocks(rows.size, WIDE_BLOCK):
+                values[part] = view.reductions(rows[part])
         return _Terms(rows, measures, values)
 
     def _measure(self, beliefs: LabelPosterior, free: npt.NDArray[np.bool_]) -> FloatArray:
@@ -229,6 +230,10 @@ def _one_after_the_other(view: _View, terms: _Terms, blend: _Blend, n: int, rng:
         rng.random(rows.size),
     )
     return Choice(rows[chosen], None, found)
+
+
+def _blocks(n: int, size: int) -> Iterator[slice]:
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
 def _moments(column: FloatArray) -> tuple[float, float]:
