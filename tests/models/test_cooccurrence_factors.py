@@ -97,7 +97,9 @@ def test_penalty_and_sweeps_are_chosen_where_there_is_enough_to_hide():
     few = CooccurrenceFactors(cooccurrence=counts[:10, :10], random_state=0).fit(X, Y[:, :10], observed[:, :10])
     assert few.trial_scores_ and unit.size
     observed[:, 5:] = False
-    assert not CooccurrenceFactors(cooccurrence=counts).fit(X, Y, observed).trial_scores_
+    with pytest.warns(UserWarning, match="5 labels"):
+        model = CooccurrenceFactors(cooccurrence=counts).fit(X, Y, observed)
+    assert not model.trial_scores_ and model.n_iterations_ == 20
 
 
 def test_choosing_pays_on_items_and_labels_never_seen():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +54,13 @@ def choose(model: Any, problem: FactorProblem, settings: FactorSettings) -> Fact
     chosen = choose_by_hiding(problem, settings, penalties, n_sweeps, model.n_trials, rng)
     if chosen is not None:
         return chosen
+    if problem.n_unseen:
+        n, labels = problem.Y.shape
+        warnings.warn(
+            f"{labels} labels with answers and {n} items are too few to choose feature_penalty and n_iterations by "
+            f"({FEWEST_LABELS} and {FEWEST_ITEMS} are needed); usual values are used, or give them",
+            stacklevel=3,
+        )
     penalty = unit * FALLBACK_PENALTY if free[0] else penalties[0]
     return FactorChoice(penalty, FALLBACK_SWEEPS if free[1] else n_sweeps[0], {})
 

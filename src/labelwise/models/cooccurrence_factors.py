@@ -124,7 +124,7 @@ class CooccurrenceFactors(LabelModel):
     >>> truth = (X @ rng.normal(size=(4, 6)) > 0).astype(float)
     >>> Y = truth.copy()
     >>> Y[:, 5] = np.nan  # nobody was ever asked about the last label
-    >>> model = CooccurrenceFactors(cooccurrence=truth.T @ truth, feature_penalty=0.1).fit(X, Y)
+    >>> model = CooccurrenceFactors(cooccurrence=truth.T @ truth, feature_penalty=0.1, n_iterations=20).fit(X, Y)
     >>> bool((model.predict(X)[:, 5] == truth[:, 5]).mean() > 0.7)
     True
     """
