@@ -159,6 +159,9 @@ class PoolMemory:
 
     pools: dict[bytes, _Pool] = field(default_factory=dict)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"pools": {}}  # a copy or a file of the model need not carry what can be computed again
+
     def groups(self, state: TargetState, X: Any) -> tuple[TargetGroup, ...]:
         key = fingerprint(X)
         pool = self.pools.pop(key, None)

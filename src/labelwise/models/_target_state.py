@@ -35,6 +35,7 @@ from labelwise.posterior import FloatArray
 IntArray = npt.NDArray[np.intp]
 COMPLETE_ROWS = 30  # with so many complete rows, directions and kernels are learnt from them alone
 COMPLETION_ROUNDS = 3  # else: fill the rows, learn again, and so on
+SEARCH_ROWS = 600  # kernels, scales and noises are searched on at most so many rows, drawn at random
 FULL_SHARE = 0.8  # of the labels anybody was asked about: a row known so well counts for the variances of others
 LEAST_VARIANCE = 1e-9
 RANK = 32
@@ -240,6 +241,9 @@ def _learn(
         starts = warm_starts(before.groups, overlap, directions.variances.size, products.start())
     targets = directions.targets(codes)
     targets[:, directions.variances <= LEAST_VARIANCE] = 0.0  # a code that does not vary has nothing to tell
+    if len(targets) > SEARCH_ROWS:
+        rows = np.sort(rng.permutation(len(targets))[:SEARCH_ROWS])
+        products, targets = _take(products, rows), targets[rows]
     return Learnt(directions, search_groups(settings.options, products, targets, starts, rng))
 
 

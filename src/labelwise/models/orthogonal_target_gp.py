@@ -141,7 +141,7 @@ class OrthogonalTargetGP(LabelModel):
         decoder: DecoderName = "lasso",
         labels_per_item: int | None = None,
         scale: Literal["auto", "none"] = "auto",
-        max_rows: int = 3000,
+        max_rows: int = 2000,
         random_state: Any = None,
     ) -> None:
         self.projection = projection

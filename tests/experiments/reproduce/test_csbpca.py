@@ -70,7 +70,7 @@ def test_the_printed_sign_asks_for_the_most_certain(file):
 @pytest.fixture(scope="module")
 def outcomes(file):
     def learning(method, **options):
-        return [learning_run(file, "corel5k", seed, method, 8, 4, **options) for seed in (0, 1)]
+        return [learning_run(file, "corel5k", seed, method, 6, **options) for seed in (0, 1)]
 
     made = {
         "data": [data_run(file, "corel5k")],

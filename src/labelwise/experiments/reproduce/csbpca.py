@@ -81,7 +81,7 @@ def jobs(quick: bool, shared: Path | None) -> Mapping[str, Sequence[Job]]:
 
     def learning(name: str, seed: int, method: str, queries: int = queries, **options: Any) -> Job:
         settings = {"file": str(shared / FILES[name]), "name": name, "seed": seed, "method": method}
-        return Job(learning_run, settings | {"queries": queries, "every": queries // 6} | options)
+        return Job(learning_run, settings | {"queries": queries} | options)
 
     plan: dict[str, list[Job]] = {
         "data": [Job(data_run, {"file": str(shared / FILES[name]), "name": name}) for name in FILES],
@@ -101,12 +101,8 @@ def jobs(quick: bool, shared: Path | None) -> Mapping[str, Sequence[Job]]:
     plan["rates"] = [
         learning(name, seed, "codes", n_compressed=rate) for name in sets for seed in seeds for rate in RATES
     ]
-    plan["type_two"] = [
-        learning(name, seed, method, n_labels=TYPE_TWO_LABELS)
-        for name in sets
-        for seed in seeds
-        for method in ("codes", "evb", "binary_relevance")
-    ]
+    rivals = ("codes", "evb", "binary_relevance")
+    plan["type_two"] = [learning(n, s, m, n_labels=TYPE_TWO_LABELS) for n in sets for s in seeds for m in rivals]
     plan["times"] = [
         Job(times_run, {"file": str(shared / FILES[name]), "name": name, "n_rows": n_rows})
         for name in (sets if quick else FILES)
@@ -128,16 +124,9 @@ def data_run(file: str, name: str) -> Outcome:
 
 
 def learning_run(
-    file: str,
-    name: str,
-    seed: int,
-    method: str,
-    queries: int,
-    every: int,
-    n_labels: int | None = None,
-    **options: Any,
+    file: str, name: str, seed: int, method: str, queries: int, n_labels: int | None = None, **options: Any
 ) -> Outcome:
-    """Figures 3 to 7: macro-F1 after every so many questions by both decoders, and more at the end."""
+    """Figures 3 to 7: macro-F1 by both decoders at seven times of a campaign, and more at the end."""
     parts = split(load(file, name, n_labels=n_labels), seed)
     made = METHODS[method]
     curve: list[Outcome] = []
@@ -146,7 +135,8 @@ def learning_run(
     def keep(campaign: Campaign, asked: int) -> None:
         curve.append({"queries": asked, **scores_of(campaign.believe(parts.test.X), parts)})
 
-    campaign = ask_and_answer(parts, made, made.model(random_state=seed, **options), seed, (queries, every), keep)
+    plan = queries, max(1, queries // 6)
+    campaign = ask_and_answer(parts, made, made.model(random_state=seed, **options), seed, plan, keep)
     beliefs = campaign.believe(parts.test.X)
     rate = getattr(beliefs, "target_weights", lambda: np.empty(0))().size / parts.test.n_labels
     return {
