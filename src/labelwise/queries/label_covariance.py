@@ -206,10 +206,12 @@ class _View(NamedTuple):
     def reductions(self, rows: IntArray) -> FloatArray:
         """(n,) what answers about these rows would take from the variance of the reference items."""
         assert self.reference is not None
-        covariance = self.posterior.rows(np.concatenate([rows, self.reference])).item_covariance()
+        both = np.union1d(rows, self.reference)
+        places = np.searchsorted(both, rows)
+        covariance = self.posterior.rows(both).item_covariance()
         assert covariance is not None
-        cross = covariance.columns(np.arange(rows.size, rows.size + self.reference.size))[: rows.size]  # (n, m)
-        return variance_reductions(cross, covariance.diagonal()[: rows.size], covariance.noise)
+        cross = covariance.columns(np.searchsorted(both, self.reference))[places]  # (n, m)
+        return variance_reductions(cross, covariance.diagonal()[places], covariance.noise)
 
 
 def _one_after_the_other(view: _View, terms: _Terms, blend: _Blend, n: int, rng: np.random.Generator) -> Choice:

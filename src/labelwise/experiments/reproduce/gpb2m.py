@@ -69,7 +69,7 @@ def jobs(quick: bool, shared: Path | None) -> Mapping[str, Sequence[Job]]:
     plan: dict[str, list[Job]] = {
         "shapes": [
             Job(shapes_run, {"seed": seed, "model": model})
-            for seed in range(3 if quick else 5)
+            for seed in range(3 if quick else 4)
             for model in (*MIXTURES, *RIVALS)
         ],
         "components": [Job(components_run, {"seed": 0})],
