@@ -185,7 +185,7 @@ def settled_question(project: Project, crowd: list[Annotator]) -> str:
 
 def _wait_for_progress(crowd: list[Annotator], answers: int = 5) -> None:
     target = sum(len(client.acknowledged) for client in crowd) + answers
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while sum(len(client.acknowledged) for client in crowd) < target:
         if time.monotonic() > deadline:
             raise RuntimeError(f"no progress; last refusals: {[client.refused[-1:] for client in crowd]}")

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _labelling_kill import kill_rounds, postgresql_server
 
+from _labelling_kill import kill_rounds, postgresql_server
 from labelwise import Answer, LabelData
 from labelwise.labelling import Project
 from labelwise.labelling.store.trainings import read_trainings

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -101,7 +102,7 @@ class TrainedLabeller:
             if strange:
                 raise ProjectError(f"{os.fspath(path)} holds {', '.join(strange)}, which is none of ours; not loaded")
             loaded = io.load(path, trusted=[name for name in io.get_untrusted_types(file=path) if _is_ours(name)])
-        except (KeyError, ValueError, OSError) as error:
+        except (KeyError, ValueError, OSError, BadZipFile) as error:
             if isinstance(error, ProjectError | OSError):
                 raise
             raise ProjectError(f"{os.fspath(path)} is no model file of ours: {error}") from None

@@ -55,6 +55,7 @@ class Service:
         self.settings = settings
         self._clock = lambda: round(clock(), 6)  # what every file format can say
         self._labels: tuple[int, StoredLabels] | None = None
+        self._expired_at = float("-inf")
 
     # -- questions ----------------------------------------------------------------------------------------------------
 
@@ -131,7 +132,7 @@ class Service:
     # -- inside -------------------------------------------------------------------------------------------------------
 
     def _ask(self, connection: sa.Connection, who: str, n: int) -> list[Lease]:
-        expire(connection, self._clock())
+        self._expire(connection)
         mine = [renew(connection, held, self._until()) for held in leases_of(connection, who)[:n]]
         given = [self._shown(connection, held) for held in mine]
         for question in take(connection, who, n - len(mine)) if len(mine) < n else ():
@@ -141,6 +142,13 @@ class Service:
             else:  # everything about it was told since it was made ready
                 end_lease(connection, lease.token, "expired")
         return given
+
+    def _expire(self, connection: sa.Connection) -> None:
+        """End what is over, at most once a second: nobody minds a lease that lasts a second longer."""
+        now = self._clock()
+        if now >= self._expired_at + 1.0:
+            expire(connection, now)
+            self._expired_at = now
 
     def _give(self, connection: sa.Connection, asked: Ready, who: str) -> Lease:
         held = Held(

@@ -14,19 +14,31 @@ from pathlib import Path
 from subprocess import DEVNULL, Popen
 from typing import Any
 
+import sqlalchemy as sa
+
 from labelwise.labelling.estimates import report_of
 from labelwise.labelling.learner import Learner, Seen
 from labelwise.labelling.locks import only_worker
 from labelwise.labelling.model_files import TrainedLabeller
 from labelwise.labelling.planning import Planner
 from labelwise.labelling.store import Store
-from labelwise.labelling.store.engine import read_value
-from labelwise.labelling.store.questions import count_ready, expire, open_leases, replace_questions
+from labelwise.labelling.store.engine import pieces, read_value
+from labelwise.labelling.store.questions import (
+    Ready,
+    count_ready,
+    drop_other_plans,
+    expire,
+    highest_rank,
+    open_leases,
+    trim_plan,
+    write_plan,
+)
 from labelwise.labelling.store.trainings import begin_training, end_training, last_good, mark_killed
 from labelwise.labelling.terms import Settings
 
 POLL_SECONDS = 0.2  # between looks into the store while nothing is new
 SAVE_SECONDS = 30  # between two files of the model while answers keep coming
+AT_ONCE = 100  # questions written in one go
 LOW_WATER = 0.5  # share of the questions to keep ready below which new ones are made
 
 
@@ -81,14 +93,30 @@ class Worker:
         except Exception as error:
             self._give_up(number, error)
             return True
-        with self.store.writing() as connection:
-            replace_questions(connection, ready, seen.event)
-            end_training(connection, number, "good", time.time(), report=report)
+        self._put_in_place(number, ready, report)
         self._planned, self._unsaved = len(ready), True
         if time.time() - self._saved_at > SAVE_SECONDS:
             self.keep_model()
         self._on_event(f"{report['answers']} answers learnt, {len(ready)} questions ready")
         return True
+
+    def _put_in_place(self, number: int, ready: list[Ready], report: dict[str, Any]) -> None:
+        """Bit by bit, so that no answer waits long; seen all at once when the training is marked as good."""
+        for part in pieces(ready, AT_ONCE):
+            self._write(write_plan, number, part)
+
+        def switch(connection: sa.Connection) -> None:
+            trim_plan(connection, number, self.learner.seen.event)
+            end_training(connection, number, "good", time.time(), report=report)
+
+        self._write(switch)
+        with self.store.reading() as connection:
+            last = highest_rank(connection)
+        for start in range(0, last + 1, AT_ONCE):
+            self._write(drop_other_plans, number, range(start, start + AT_ONCE))
+
+    def _write(self, task: Callable[..., None], *arguments: Any) -> None:
+        self.store.write(lambda connection: task(connection, *arguments))
 
     def _is_due(self, seen: Seen) -> bool:
         with self.store.reading() as connection:
@@ -142,4 +170,6 @@ def model_path(store: Store) -> Path:
 def start_worker(store: Store, **environment: str) -> Popen[Any]:
     """A worker in a process of its own, which goes on until it is ended or its parent is gone."""
     command = [sys.executable, "-m", "labelwise.labelling.worker_process", store.location, str(os.getpid())]
-    return Popen(command, stdin=DEVNULL, stdout=DEVNULL, env={**os.environ, **environment})
+    spare = str(max(1, (os.cpu_count() or 2) - 1))  # a core is left for those who wait for an answer
+    threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"), spare)
+    return Popen(command, stdin=DEVNULL, stdout=DEVNULL, env={**threads, **os.environ, **environment})

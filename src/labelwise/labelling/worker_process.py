@@ -12,8 +12,6 @@ from labelwise.labelling.project import Project
 
 def main(location: str, parent: int) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C belongs to the parent
-    if hasattr(os, "nice"):
-        os.nice(10)  # people wait for the parent, nobody for the worker
     try:
         with Project(location) as project:
             project.worker().run(until=lambda: os.getppid() != parent)

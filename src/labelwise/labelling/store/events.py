@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
 
-from labelwise.labelling.store.engine import insert_many
+from labelwise.labelling.store.engine import insert_many, insert_rows
 from labelwise.labelling.store.schema import event_values, events
 
 votes = sa.table("votes", *(sa.column(name) for name in ("event", "item", "label", "who", "reason", "value")))
+VALUE_COLUMNS = ("event", "label", "value")
 NAMES = tuple(column.name for column in events.c if not column.primary_key)
 current_labels = sa.table("current_labels", *(sa.column(name) for name in ("item", "label", "value", "yes", "no")))
 
@@ -49,7 +50,7 @@ def add_event(connection: sa.Connection, event: NewEvent) -> int:
     """Write one event; its number."""
     number = int(connection.execute(events.insert(), _columns(event)).inserted_primary_key[0])  # type: ignore[index]
     if event.values:
-        insert_many(connection, event_values, [(number, label, value) for label, value in event.values.items()])
+        insert_rows(connection, event_values, VALUE_COLUMNS, [(number, *said) for said in event.values.items()])
     return number
 
 
@@ -146,7 +147,7 @@ def add_given(connection: sa.Connection, said: Iterable[tuple[int, Mapping[int, 
         rows.append((number, at, who, "answer", item, 0, "given", None, None))
         values += [(number, label, value) for label, value in known.items()]
     insert_many(connection, events, rows)
-    insert_many(connection, event_values, values)
+    insert_rows(connection, event_values, VALUE_COLUMNS, values)
     if rows and connection.dialect.name == "postgresql":
         connection.exec_driver_sql(
             "SELECT setval(pg_get_serial_sequence('events', 'id'), (SELECT max(id) FROM events))"

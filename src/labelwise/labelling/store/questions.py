@@ -12,8 +12,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import bindparam as given
 
-from labelwise.labelling.store.engine import insert_many
-from labelwise.labelling.store.schema import event_values, events, leases, questions
+from labelwise.labelling.store.engine import insert_rows
+from labelwise.labelling.store.schema import event_values, events, leases, questions, trainings
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,11 @@ class Held:
     state: str = "open"
 
 
-NAMES = tuple(column.name for column in leases.c)
+NAMES = tuple(Held.__dataclass_fields__)
+# The questions asked from are those of the last good training: those of another are written before it ends, bit by
+# bit, so that nobody who answers waits for them, and seen all at once when it is marked as good.
+PLAN = sa.select(trainings.c.id).where(trainings.c.state == "good").order_by(trainings.c.id.desc()).limit(1)
+_IN_PLAN = questions.c.plan == PLAN.scalar_subquery()
 _had, _undone = events.alias(), events.alias()
 _WAS_ASKED = sa.exists().where(
     _had.c.item == questions.c.item,
@@ -62,16 +66,19 @@ _HAS_IT = sa.exists().where(
     leases.c.who == given("person"),
 )
 BEST_FOR = (
-    sa.select(questions)
-    .where(questions.c.remaining > 0, ~_WAS_ASKED, ~_HAS_IT)
+    sa.select(*(questions.c[field] for field in Ready.__dataclass_fields__))
+    .where(_IN_PLAN, questions.c.remaining > 0, ~_WAS_ASKED, ~_HAS_IT)
     .order_by(questions.c.rank)
     .limit(given("most"))
 )
-_HERE = (questions.c.item == given("at_item")) & (questions.c.label == given("at_label"))
+_HERE = _IN_PLAN & (questions.c.item == given("at_item")) & (questions.c.label == given("at_label"))
 CHANGE_REMAINING = questions.update().where(_HERE).values(remaining=questions.c.remaining + given("change"))
+DROP = questions.delete().where(_HERE)
 DROP_FINISHED = questions.delete().where(_HERE, questions.c.remaining <= 0)
-OVERDUE = sa.select(leases).where(leases.c.state == "open", leases.c.expires_at < given("now"))
-LEASE = sa.select(leases).where(leases.c.token == given("of"))
+OVERDUE = sa.select(*(leases.c[name] for name in NAMES)).where(
+    leases.c.state == "open", leases.c.expires_at < given("now")
+)
+LEASE = sa.select(*(leases.c[name] for name in NAMES)).where(leases.c.token == given("of"))
 LEASES_OF = (
     sa.select(leases)
     .where(leases.c.state == "open", leases.c.who == given("person"))
@@ -94,19 +101,35 @@ VOTES_ON = (
 # -- the queue ---------------------------------------------------------------------------------------------------------
 
 
-def replace_questions(connection: sa.Connection, ready: Sequence[Ready], seen_event: int) -> None:
-    """Put the new questions in place of the old, without what was answered or leased while they were being made."""
+def write_plan(connection: sa.Connection, plan: int, ready: Sequence[Ready]) -> None:
+    """Write some of the questions of a training that has not ended."""
+    columns = ("plan", *Ready.__dataclass_fields__)
+    insert_rows(connection, questions, columns, [(plan, *(getattr(q, name) for name in columns[1:])) for q in ready])
+
+
+def trim_plan(connection: sa.Connection, plan: int, seen_event: int) -> None:
+    """Take out of a plan what was answered or leased while it was being made."""
     gone = _had_since(connection, seen_event)
     for held in open_leases(connection):
         gone[held.item, held.label] = gone.get((held.item, held.label), 0) + 1
-    left = [replace(q, remaining=q.remaining - gone.get((q.item, q.label), 0)) for q in ready]
-    connection.execute(questions.delete())
-    rows = [(q.item, q.label, q.rank, q.reason, q.score, q.remaining, q.beliefs) for q in left if q.remaining > 0]
-    insert_many(connection, questions, rows)
+    for (item, label), number in gone.items():
+        here = (questions.c.plan == plan) & (questions.c.item == item) & (questions.c.label == label)
+        connection.execute(questions.update().where(here).values(remaining=questions.c.remaining - number))
+    connection.execute(questions.delete().where(questions.c.plan == plan, questions.c.remaining <= 0))
+
+
+def drop_other_plans(connection: sa.Connection, plan: int, ranks: range) -> None:
+    """Forget the questions of other trainings, those of some ranks at a time."""
+    where = (questions.c.plan != plan) & (questions.c.rank >= ranks.start) & (questions.c.rank < ranks.stop)
+    connection.execute(questions.delete().where(where))
+
+
+def highest_rank(connection: sa.Connection) -> int:
+    return connection.execute(sa.select(sa.func.coalesce(sa.func.max(questions.c.rank), 0))).scalar_one()
 
 
 def count_ready(connection: sa.Connection) -> int:
-    return connection.execute(sa.select(sa.func.count()).select_from(questions)).scalar_one()
+    return connection.execute(sa.select(sa.func.count()).select_from(questions).where(_IN_PLAN)).scalar_one()
 
 
 def clear_questions(connection: sa.Connection) -> None:
@@ -126,7 +149,11 @@ def take(connection: sa.Connection, who: str, n: int) -> list[Ready]:
     """The n best questions that this person has not had, taken out of the queue."""
     found = [Ready(*row) for row in connection.execute(BEST_FOR, {"person": who, "most": n})]
     for question in found:
-        withdraw(connection, question.item, question.label)
+        here = {"at_item": question.item, "at_label": question.label}
+        if question.remaining == 1:
+            connection.execute(DROP, here)
+        else:
+            connection.execute(CHANGE_REMAINING, {**here, "change": -1})
     return found
 
 
@@ -140,9 +167,10 @@ def withdraw(connection: sa.Connection, item: int, label: int) -> None:
 def put_back(connection: sa.Connection, held: Held) -> None:
     """A question that was not answered may be given to somebody else, at its old place."""
     raised = connection.execute(CHANGE_REMAINING, {"at_item": held.item, "at_label": held.label, "change": 1})
-    if raised.rowcount == 0:
-        row = (held.item, held.label, held.rank, held.reason, held.score, 1, held.beliefs)
-        insert_many(connection, questions, [row])
+    plan = connection.execute(PLAN).scalar()
+    if raised.rowcount == 0 and plan is not None:
+        again = Ready(held.item, held.label, held.rank, held.reason, held.score, 1, held.beliefs)
+        write_plan(connection, plan, [again])
 
 
 # -- leases ------------------------------------------------------------------------------------------------------------
@@ -150,7 +178,7 @@ def put_back(connection: sa.Connection, held: Held) -> None:
 
 def open_lease(connection: sa.Connection, held: Held) -> None:
     """Write a new lease."""
-    insert_many(connection, leases, [tuple(getattr(held, name) for name in NAMES)])
+    insert_rows(connection, leases, NAMES, [tuple(getattr(held, name) for name in NAMES)])
 
 
 def expire(connection: sa.Connection, now: float) -> int:

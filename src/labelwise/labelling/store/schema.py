@@ -74,13 +74,15 @@ changes = sa.Table(
 questions = sa.Table(
     "questions",
     metadata,
+    sa.Column("plan", sa.Integer, primary_key=True, autoincrement=False),  # the training that made it
     sa.Column("item", sa.ForeignKey("items.id"), primary_key=True, autoincrement=False),
     sa.Column("label", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("rank", sa.Integer, nullable=False, index=True),
+    sa.Column("rank", sa.Integer, nullable=False),
     sa.Column("reason", sa.Text, nullable=False),
     sa.Column("score", sa.Double),
     sa.Column("remaining", sa.Integer, nullable=False),  # people who may still be given it
     sa.Column("beliefs", sa.LargeBinary),  # float32, one per label in use when it was made
+    sa.Index("questions_in_order", "plan", "rank"),
 )
 leases = sa.Table(
     "leases",
