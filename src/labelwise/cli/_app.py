@@ -8,6 +8,7 @@ import typer
 
 from labelwise import __version__
 from labelwise.cli.ask import ask
+from labelwise.cli.cooccurrence import cooccurrence
 from labelwise.cli.demo import demo
 from labelwise.cli.diagnose import diagnose
 from labelwise.cli.exchange import export, import_
@@ -29,6 +30,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,  # a plain traceback is what a bug report needs
 )
+app.command()(cooccurrence)
 app.command()(demo)
 app.command()(diagnose)
 app.command()(reproduce)

@@ -2,30 +2,38 @@
 
 from labelwise.data._table import TableLayout
 from labelwise.data.answers import append_answers, read_answers, write_answers
+from labelwise.data.cooccurrence import Cooccurrence, read_cooccurrence, write_cooccurrence
 from labelwise.data.errors import FormatError
 from labelwise.data.formats import BY_NAME, BY_SUFFIX, read, write
 from labelwise.data.streams import Position, Stream, StreamBatch, open_stream
 from labelwise.data.synthetic import make_gaussian_labels, make_shapes, shapes_probabilities
 from labelwise.data.synthetic_streams import make_drifting_stream
+from labelwise.data.text_counts import count_texts, open_text, plain_stem
 from labelwise.data.yeast import load_yeast
 
 __all__ = [
     "BY_NAME",
     "BY_SUFFIX",
+    "Cooccurrence",
     "FormatError",
     "Position",
     "Stream",
     "StreamBatch",
     "TableLayout",
     "append_answers",
+    "count_texts",
     "load_yeast",
     "make_drifting_stream",
     "make_gaussian_labels",
     "make_shapes",
     "open_stream",
+    "open_text",
+    "plain_stem",
     "read",
     "read_answers",
+    "read_cooccurrence",
     "shapes_probabilities",
     "write",
     "write_answers",
+    "write_cooccurrence",
 ]

@@ -1,0 +1,94 @@
+"""`labelwise cooccurrence`: how often labels occur together elsewhere, as a csv."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from labelwise.cli._common import at_least_one, errors, load, user_errors
+from labelwise.data import (
+    Cooccurrence,
+    count_texts,
+    open_text,
+    plain_stem,
+    read_cooccurrence,
+    write_cooccurrence,
+)
+
+SHOWN = 10
+
+
+def cooccurrence(
+    source: Annotated[
+        str, typer.Argument(help="A labelled set, or, with --names, a text file with a document a line.")
+    ],
+    out: Annotated[Path, typer.Option(help="The csv to write: label, other, count.")],
+    names: Annotated[Path | None, typer.Option(help="Labels to look for in the texts, one per line.")] = None,
+    synonyms: Annotated[
+        Path | None, typer.Option(help="csv with the columns label and term: more words for it.")
+    ] = None,
+    window: Annotated[int | None, typer.Option(help="Count in windows of so many words. Default: documents.")] = None,
+    match_case: Annotated[bool, typer.Option("--case", help="Tell upper from lower case.")] = False,
+    stem: Annotated[bool, typer.Option("--stem", help="Take forms of an English word for the same.")] = False,
+    add: Annotated[Path | None, typer.Option(help="Counts of an earlier run to add to.")] = None,
+    labels: Annotated[str | None, typer.Option(help="Of a labelled set: label column or columns, or XML file.")] = None,
+) -> None:
+    """Count how often labels occur together: in another labelled set, or by their names in a text corpus.
+
+    The counts let a model predict labels that nobody was ever asked about, see `CooccurrenceTransfer`, and give a label
+    that is added to a campaign its start. Labels without any count are listed.
+
+    **Examples**
+
+    ```
+    labelwise cooccurrence other-set.arff --out counts.csv
+    labelwise cooccurrence wikipedia.txt.gz --names labels.txt --stem --window 50 --out counts.csv
+    ```
+    """
+    with user_errors():
+        at_least_one("--window", window)
+        if names is None and (synonyms or window or match_case or stem):
+            raise ValueError("--synonyms, --window, --case and --stem are for texts: give the labels as --names FILE")
+        if names is None:
+            found = Cooccurrence.from_labels(load(source, None, labels=labels, text=None, id=None)[1])
+        else:
+            terms = read_terms(names, synonyms)
+            texts = open_text(source)
+            found = count_texts(texts, terms, window=window, match_case=match_case, stem=plain_stem if stem else None)
+        if add is not None:
+            found = read_cooccurrence(add) + found
+        write_cooccurrence(found, out)
+    missing = found.without_counts()
+    items = "" if found.n_items is None else f" in {found.n_items:.0f} {'items' if names is None else 'texts'}"
+    typer.echo(f"{len(found.names)} labels{items}; counts: {out}")
+    if missing:
+        more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+        errors.print(f"{len(missing)} labels occur with no other: {', '.join(missing[:SHOWN])}{more}")
+
+
+def read_terms(names: Path, synonyms: Path | None) -> dict[str, list[str]]:
+    """Every label with the words that stand for it: its own name, and its synonyms."""
+    listed = [line.strip() for line in open_text(names)]
+    terms = {name: [name.replace("_", " ").replace("-", " ")] for name in listed if name}
+    if not terms:
+        raise ValueError(f"{names} lists no labels")
+    for line, label, term in _synonyms(synonyms):
+        if label not in terms:
+            raise ValueError(f"{synonyms}, line {line}: there is no label {label!r} in {names}")
+        terms[label].append(term)
+    return terms
+
+
+def _synonyms(path: Path | None) -> Iterator[tuple[int, str, str]]:
+    if path is None:
+        return
+    with path.open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        if not {"label", "term"} <= set(reader.fieldnames or ()):
+            raise ValueError(f"{path}: expected the columns label and term, found {reader.fieldnames}")
+        for row in reader:
+            yield reader.line_num, row["label"], row["term"]

@@ -1,0 +1,213 @@
+"""How often labels occur together: counted in another labelled set, in texts (`text_counts`), or read from a csv."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from labelwise.data._files import AnyPath, text_lines, writing
+from labelwise.data.errors import FormatError, shown
+from labelwise.records import LabelData, check_unique
+
+FloatArray = npt.NDArray[np.floating[Any]]
+HEADER = ["label", "other", "count"]
+
+
+@dataclass(frozen=True, eq=False)
+class Cooccurrence:
+    """Counts of items that carry both of two labels; on the diagonal, of items that carry the label.
+
+    Parameters
+    ----------
+    names : labels, unique
+    counts : (q, q) array
+        Symmetric, 0 or more, NaN where unknown.
+    n_items : float, optional
+        Items, documents or windows that were counted.
+
+    Examples
+    --------
+    >>> data = LabelData.from_arrays(np.eye(3), [[1, 1], [1, 0], [0, 1]], label_names=["cats", "dogs"])
+    >>> found = Cooccurrence.from_labels(data)
+    >>> found.counts
+    array([[2., 1.],
+           [1., 2.]])
+    >>> found.align(["dogs", "birds", "cats"]).without_counts()
+    ('birds',)
+    >>> found.shares_of("dogs")
+    {'cats': 0.5}
+    """
+
+    names: tuple[str, ...]
+    counts: FloatArray
+    n_items: float | None = None
+
+    def __post_init__(self) -> None:
+        check_unique("label name", self.names)
+        counts = np.array(self.counts, dtype=np.float64)
+        q = len(self.names)
+        if counts.shape != (q, q):
+            raise ValueError(f"counts has shape {counts.shape}, expected {(q, q)} for {q} names")
+        if (counts < 0).any() or np.isinf(counts).any():
+            raise ValueError("counts must be 0 or more, and NaN where unknown")
+        if not np.allclose(counts, counts.T, equal_nan=True):
+            raise ValueError("counts must be symmetric: the items with a and b are those with b and a")
+        counts.setflags(write=False)
+        object.__setattr__(self, "counts", counts)
+
+    @classmethod
+    def from_labels(cls, data: LabelData) -> Cooccurrence:
+        """Counted in a labelled set, over the items where both labels are known; NaN where there is none."""
+        Y = sp.csr_array(data.Y, dtype=np.float64)
+        counts = (Y.T @ Y).toarray()
+        if data.observed is not None:
+            known = sp.csr_array(data.observed, dtype=np.float64)
+            counts[(known.T @ known).toarray() == 0] = np.nan
+        return cls(data.label_names, counts, float(data.n_items))
+
+    @property
+    def totals(self) -> FloatArray:
+        """(q,) items that carry each label."""
+        return self.counts.diagonal()
+
+    def align(self, label_names: Iterable[str]) -> Cooccurrence:
+        """The counts in the order of these labels, as models want them; NaN for labels that are not in here."""
+        names = tuple(label_names)
+        place = {name: j for j, name in enumerate(self.names)}
+        mine = np.array([place.get(name, -1) for name in names], dtype=np.intp)
+        counts = np.full((len(names), len(names)), np.nan)
+        found = np.flatnonzero(mine >= 0)
+        counts[np.ix_(found, found)] = self.counts[np.ix_(mine[found], mine[found])]
+        return Cooccurrence(names, counts, self.n_items)
+
+    def without_counts(self) -> tuple[str, ...]:
+        """Labels that occur with no other, or of which that is unknown: nothing can be learnt of them from here."""
+        off = np.nan_to_num(self.counts).copy()
+        np.fill_diagonal(off, 0.0)
+        return tuple(name for name, row in zip(self.names, off, strict=True) if not row.any())
+
+    def shares_of(self, name: str) -> dict[str, float]:
+        """For every other label, the share of its items that carry this one: what `campaign.add_label(like=...)` takes.
+
+        Labels that were never counted are left out.
+        """
+        if name not in self.names:
+            raise ValueError(f"there are no counts of label {name!r}")
+        at = self.names.index(name)
+        row, totals = self.counts[at], self.totals
+        known = ~np.isnan(row) & (totals > 0)
+        known[at] = False
+        return {self.names[j]: float(min(row[j] / totals[j], 1.0)) for j in np.flatnonzero(known)}
+
+    def rescaled(self, own: Cooccurrence) -> Cooccurrence:
+        """The counts times one factor, so that the labels both know occur as often as in `own`.
+
+        Models bring counts to their own scale, label by label; this is for looking at both side by side.
+        """
+        mine, theirs = self.totals, own.align(self.names).totals
+        both = ~(np.isnan(mine) | np.isnan(theirs))
+        if not mine[both].sum() > 0:
+            raise ValueError("no label was counted in both; are the names the same?")
+        factor = theirs[both].sum() / mine[both].sum()
+        return Cooccurrence(self.names, factor * self.counts, None if self.n_items is None else factor * self.n_items)
+
+    def __add__(self, other: Cooccurrence) -> Cooccurrence:
+        """Counts of two sources together, over the labels of both; unknown in one is taken from the other."""
+        names = (*self.names, *(name for name in other.names if name not in set(self.names)))
+        a, b = self.align(names).counts, other.align(names).counts
+        counts = np.where(np.isnan(a), b, np.where(np.isnan(b), a, a + b))
+        known = self.n_items is not None and other.n_items is not None
+        return Cooccurrence(names, counts, self.n_items + other.n_items if known else None)  # type: ignore[operator]
+
+
+def write_cooccurrence(counts: Cooccurrence, path: AnyPath) -> None:
+    """As csv with the columns label, other and count.
+
+    First every label with itself, in order, then each pair whose count is not 0, once; an unknown count is blank. A
+    line with neither label has the number of items.
+    """
+    with writing(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        table = csv.writer(text, lineterminator="\n")
+        table.writerow(HEADER)
+        if counts.n_items is not None:
+            table.writerow(["", "", _number(counts.n_items)])
+        names = counts.names
+        table.writerows([name, name, _number(total)] for name, total in zip(names, counts.totals, strict=True))
+        listed = np.argwhere(np.triu(np.isnan(counts.counts) | (counts.counts > 0), k=1))
+        table.writerows([names[i], names[j], _number(counts.counts[i, j])] for i, j in listed.tolist())
+        text.flush()
+        text.detach()
+
+
+def read_cooccurrence(path: AnyPath) -> Cooccurrence:
+    """From a csv with the columns label, other and count, as `write_cooccurrence` has it.
+
+    Pairs that are not listed are 0 where both labels are listed with themselves, and unknown otherwise.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + "/counts.csv"
+    >>> write_cooccurrence(Cooccurrence(("a", "b"), np.array([[3.0, 1.0], [1.0, np.nan]])), path)
+    >>> read_cooccurrence(path).counts
+    array([[ 3.,  1.],
+           [ 1., nan]])
+    """
+    rows = csv.reader(text_lines(path, "utf-8"))
+    header = next(rows, None)
+    if header is None or [name.strip().lower() for name in header] != HEADER:
+        raise FormatError(f"found the columns {shown(header)}, expected {', '.join(HEADER)}", path, 1)
+    pairs: dict[tuple[str, str], float] = {}
+    n_items = None
+    for row in rows:
+        line = rows.line_num
+        if not row:
+            continue
+        if len(row) != 3:
+            raise FormatError(f"found {len(row)} fields, expected {', '.join(HEADER)}", path, line)
+        label, other, count = row[0].strip(), row[1].strip(), _parse(row[2], path, line)
+        if not label and not other:
+            n_items = count
+            continue
+        if not label or not other:
+            raise FormatError("found a count with one label only, expected label and other", path, line)
+        if (label, other) in pairs or (other, label) in pairs:
+            raise FormatError(f"the pair {label!r}, {other!r} is listed twice", path, line)
+        pairs[label, other] = count
+    names = tuple(dict.fromkeys(name for pair in pairs for name in pair))
+    return Cooccurrence(names, _matrix(names, pairs), n_items)
+
+
+def _matrix(names: Sequence[str], pairs: dict[tuple[str, str], float]) -> FloatArray:
+    place = {name: j for j, name in enumerate(names)}
+    known = np.array([(name, name) in pairs for name in names], dtype=bool)
+    counts = np.where(known[:, None] & known, 0.0, np.nan)
+    for (label, other), count in pairs.items():
+        counts[place[label], place[other]] = counts[place[other], place[label]] = count
+    return counts
+
+
+def _parse(text: str, path: AnyPath, line: int) -> float:
+    if not text.strip():
+        return float("nan")
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise FormatError(f"found the count {shown(text)}, expected a number, 0 or more, or nothing", path, line)
+    return value
+
+
+def _number(value: float) -> str:
+    if np.isnan(value):
+        return ""
+    return str(int(value)) if value == int(value) else repr(float(value))
