@@ -91,11 +91,12 @@ def test_bad_parameters_are_named(wrong):
 def test_penalty_and_sweeps_are_chosen_where_there_is_enough_to_hide():
     X, Y, observed, counts = topics(n=120)
     model = CooccurrenceFactors(cooccurrence=counts, n_trials=1, random_state=0).fit(X, Y, observed)
-    unit = model.feature_penalty_ / np.array(PENALTIES)
-    assert len(model.trial_scores_) == len(PENALTIES) * len(SWEEPS)
+    assert len(model.trial_scores_) == len(PENALTIES["map"]) * len(SWEEPS["map"])
     assert max(model.trial_scores_.values()) == model.trial_scores_[model.feature_penalty_, model.n_iterations_]
     few = CooccurrenceFactors(cooccurrence=counts[:10, :10], random_state=0).fit(X, Y[:, :10], observed[:, :10])
-    assert few.trial_scores_ and unit.size
+    assert few.trial_scores_ and few.unseen_.size == 0  # then it is by held-out answers
+    believed = CooccurrenceFactors(4, inference="variational", random_state=0).fit(X, Y[:, :10], observed[:, :10])
+    assert len(believed.trial_scores_) == 4 and believed.n_iterations_ == 40
     observed[:, 5:] = False
     with pytest.warns(UserWarning, match="5 labels"):
         model = CooccurrenceFactors(cooccurrence=counts).fit(X, Y, observed)

@@ -24,9 +24,9 @@ from labelwise.models.base import BoolArray
 from labelwise.posterior import FloatArray
 
 IntArray = npt.NDArray[np.intp]
-PENALTIES = (0.15, 0.5, 1.5, 5.0)  # in units of the mean squared length of a row
-SWEEPS = (5, 10, 20, 40)
-FALLBACK_PENALTY, FALLBACK_SWEEPS = 0.5, 20
+PENALTIES = {"map": (0.15, 0.5, 1.5, 5.0), "variational": (0.02, 0.06, 0.2, 0.6)}  # × mean squared length of a row
+SWEEPS = {"map": (5, 10, 20, 40), "variational": (40,)}  # beliefs do not overfit: nothing is gained by stopping early
+FALLBACK = {"map": (0.5, 20), "variational": (0.1, 40)}
 FEWEST_LABELS = 8  # below, hiding half of them says nothing
 FEWEST_ITEMS = 20
 HELD_OUT = 5  # one item in so many
@@ -46,8 +46,8 @@ def choose(model: Any, problem: FactorProblem, settings: FactorSettings) -> Fact
     """Penalty and sweeps as the parameters have them; "auto" by hiding, or by habit where that is impossible."""
     unit = problem.scale()
     free = model.feature_penalty == "auto", model.n_iterations == "auto"
-    penalties = tuple(unit * p for p in PENALTIES) if free[0] else (float(model.feature_penalty),)
-    n_sweeps = SWEEPS if free[1] else (int(model.n_iterations),)
+    penalties = tuple(unit * p for p in PENALTIES[settings.inference]) if free[0] else (float(model.feature_penalty),)
+    n_sweeps = SWEEPS[settings.inference] if free[1] else (int(model.n_iterations),)
     if not any(free):
         return FactorChoice(penalties[0], n_sweeps[0], {})
     rng = np.random.default_rng(check_random_state(model.random_state).randint(2**31))
@@ -61,8 +61,8 @@ def choose(model: Any, problem: FactorProblem, settings: FactorSettings) -> Fact
             f"({FEWEST_LABELS} and {FEWEST_ITEMS} are needed); usual values are used, or give them",
             stacklevel=3,
         )
-    penalty = unit * FALLBACK_PENALTY if free[0] else penalties[0]
-    return FactorChoice(penalty, FALLBACK_SWEEPS if free[1] else n_sweeps[0], {})
+    usual = FALLBACK[settings.inference]
+    return FactorChoice(unit * usual[0] if free[0] else penalties[0], usual[1] if free[1] else n_sweeps[0], {})
 
 
 def choose_by_hiding(
@@ -107,7 +107,7 @@ def _try(
         own = with_feature_penalty(settings, penalty)
         fit = prepare_fit(trial, own)
         start = first_factors(trial, own, fit)
-        for step, factors in enumerate(sweeps(fit, start, max(n_sweeps)), 1):
+        for step, factors in enumerate(sweeps(own, fit, start, max(n_sweeps)), 1):
             if step not in n_sweeps:
                 continue
             scores = Learnt(fit, factors, transfer(own, fit, factors)).scores(held)  # (held, s)

@@ -153,10 +153,17 @@ def first_factors(problem: FactorProblem, settings: FactorSettings, fit: FactorF
     return start_factors(fit.data, k, d, overdispersion=r, bias=settings.bias, dtype=dtype)
 
 
-def sweeps(fit: FactorFit, factors: Factors, n: int) -> Iterator[Factors]:
+def sweeps(settings: FactorSettings, fit: FactorFit, factors: Factors, n: int) -> Iterator[Factors]:
+    """The factors, or their means, after each of n sweeps."""
+    if settings.inference == "map":
+        for _ in range(n):
+            factors = fit.sweep(factors)
+            yield factors
+        return
+    variational, beliefs = VariationalFit(fit), FactorBeliefs.start(factors, settings.penalties.items)
     for _ in range(n):
-        factors = fit.sweep(factors)
-        yield factors
+        beliefs = variational.sweep(beliefs)
+        yield beliefs.means
 
 
 def transfer(settings: FactorSettings, fit: FactorFit, factors: Factors) -> Transferred:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -208,7 +207,7 @@ class CooccurrenceFactors(LabelModel):
         choice = choose(self, problem, settings)
         settings = with_feature_penalty(settings, choice.penalty)
         schedule = Schedule(choice.n_iterations, self.tolerance, on_step)
-        self._learnt, self.objective_ = learn_factors(problem, replace(settings, inference=self.inference), schedule)
+        self._learnt, self.objective_ = learn_factors(problem, settings, schedule)
         self.feature_penalty_, self.n_iterations_ = choice.penalty, choice.n_iterations
         self.trial_scores_, self.factors_ = choice.scores, self._learnt.factors
         rate = float(base_rates(Y[:, answered], observed[:, answered]).mean())
@@ -269,4 +268,5 @@ class CooccurrenceFactors(LabelModel):
             bias=self.bias,
             unseen=self.unseen,
             solver=RowSolver(self.solver, self.cg_steps),
+            inference=self.inference,
         )
