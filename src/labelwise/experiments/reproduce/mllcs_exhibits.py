@@ -130,7 +130,7 @@ def _shares(runs: list[Outcome]) -> Exhibit:
         pictures=[picture],
         header=["precision at 1", *(f"{s:.0%}" for s in shares)],
         rows=[(m, [Cell(_mean(table[m, s])) for s in shares]) for m in methods],
-        note="Factor models with the paper's settings, 20 sweeps.",
+        note="Factor models with the paper's settings, 10 sweeps.",
         claims=[
             Claim("Figure 2", f"ML-LCS is above COSTA at every share ({name})", "at 20 to 80 %", ours, beats(gains)),
             Claim(
@@ -278,7 +278,8 @@ def _new_labels(runs: list[Outcome]) -> Exhibit:
         paragraphs=[
             "200 items are answered; then one more label is added and 100 questions are asked about it, where the "
             "campaign is least certain. One campaign is told which share of each known label's items carries the new "
-            "one, counted on other items; the other is told nothing. Average precision on the test items."
+            "one, counted on other items; the other is told nothing. At most 200 known labels, the most common ones. "
+            "Average precision on the test items."
         ],
         pictures=pictures,
         header=["", "at once", "after 50 answers", "after 100", "mean"],

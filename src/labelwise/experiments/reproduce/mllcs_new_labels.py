@@ -18,8 +18,9 @@ from labelwise.posterior import LabelPosterior
 from labelwise.queries import Uncertainty
 from labelwise.records import Answer, LabelData
 
-BEFORE, AFTER, BATCH = 200, 100, 10  # items answered before the label is added; answers about it, and how many at once
+BEFORE, AFTER, BATCH = 200, 100, 20  # items answered before the label is added; answers about it, and how many at once
 POOL = 1500
+MOST_LABELS = 200  # the most common ones: a campaign on a thousand labels would take minutes
 FEWEST_POSITIVES = 20  # among the test items: below, average precision is a lottery
 
 
@@ -55,7 +56,8 @@ def label_run(folder: str, name: str, seed: int) -> Outcome:
     fewest = FEWEST_POSITIVES if name != MADE_UP else 5
     label = int(rng.choice(np.flatnonzero(truth.sum(axis=0) >= fewest)))
     counts = count(others)
-    known = np.delete(np.arange(train.n_labels), label)
+    common = np.argsort(-counts.diagonal(), kind="stable")[: MOST_LABELS + 1]
+    known = np.sort(common[common != label][:MOST_LABELS])
     like = {train.label_names[j]: float(counts[j, label] / max(counts[j, j], 1.0)) for j in known}
     curves = {
         start: _curve(pool, known, label, test.X, truth[:, [label]], like if start == "guess" else None)
