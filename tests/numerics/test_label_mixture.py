@@ -165,9 +165,12 @@ def test_the_gate_of_an_empty_component_is_left_alone():
     class Counting:
         n_weights, prior_variance = gates.n_weights, gates.prior_variance
 
-        def infer(self, precision, shift):
+        def workspace(self):
+            return gates.workspace()
+
+        def infer(self, precision, shift, workspace):
             calls.append(1)
-            return gates.infer(precision, shift)
+            return gates.infer(precision, shift, workspace)
 
     phi = np.tile([0.0, 0.4, 0.3, 0.3], (30, 1))
     frozen = update_gates(replace(state, responsibilities=phi), Counting(), prior_mean, active=phi[0] > 0)

@@ -6,7 +6,15 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labelwise.numerics.linear_algebra import CholeskyFactor, cholesky, dense, solve_lower, solve_masked, stack_rows
+from labelwise.numerics.linear_algebra import (
+    CholeskyFactor,
+    cholesky,
+    dense,
+    inverse_diagonal,
+    solve_lower,
+    solve_masked,
+    stack_rows,
+)
 
 
 def positive_definite(n, seed=0):
@@ -29,6 +37,17 @@ def test_a_grown_factor_is_the_factor_of_the_whole(n, pieces, seed):
     np.testing.assert_allclose(factor.solve(B), inverse @ B, atol=1e-8)
     np.testing.assert_allclose(factor.L @ factor.half_solve(B), B, atol=1e-10)
     assert factor.size == total
+
+
+def test_a_factor_is_lost_only_on_request():
+    C = positive_definite(6)
+    L = cholesky(C)
+    before = L.copy()
+    expected = np.linalg.inv(C).diagonal()
+    np.testing.assert_allclose(inverse_diagonal(L), expected, rtol=1e-10)
+    np.testing.assert_array_equal(L, before)
+    np.testing.assert_allclose(inverse_diagonal(L, overwrite=True), expected, rtol=1e-10)
+    assert not np.array_equal(L, before)
 
 
 def test_the_matrix_is_overwritten_only_on_request():

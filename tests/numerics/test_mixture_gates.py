@@ -38,6 +38,17 @@ def test_beliefs_are_those_of_gaussian_algebra():
     assert found.divergence == pytest.approx(divergence, rel=1e-7)
 
 
+@pytest.mark.parametrize("inducing", [False, True])
+def test_a_workspace_may_hold_anything_and_changes_nothing(inducing):
+    X, D, r, _ = problem()
+    gates = InducingGates.on(KERNEL, X[:6], X) if inducing else KernelGates.on(KERNEL, X)
+    workspace = gates.workspace()
+    workspace.fill(np.nan)
+    for found in (gates.infer(D, r, workspace), gates.infer(D, r, workspace)):
+        for ours, plain in zip(found, gates.infer(D, r), strict=True):
+            np.testing.assert_array_equal(ours, plain)
+
+
 def test_variances_keep_their_digits_where_precision_is_tiny():
     X, D, r, _ = problem()
     D[::3] = 1e-12

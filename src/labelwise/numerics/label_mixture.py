@@ -127,10 +127,10 @@ def update_gates(
     D = np.maximum((state.responsibilities + state.counts) * expected_omega(state.tilt), LEAST_PRECISION)
     r = 0.5 * (state.responsibilities - state.counts) - D * prior_mean
     mean, variance, weights = state.mean.copy(), state.variance.copy(), state.weights.copy()
-    divergence, precision = state.divergence.copy(), state.precision.copy()
+    divergence, precision, workspace = state.divergence.copy(), state.precision.copy(), gates.workspace()
     for k in range(state.n_components):
         if active is None or active[k]:
-            found = gates.infer(np.ascontiguousarray(D[:, k]), np.ascontiguousarray(r[:, k]))
+            found = gates.infer(np.ascontiguousarray(D[:, k]), np.ascontiguousarray(r[:, k]), workspace)
             mean[:, k], variance[:, k] = prior_mean[k] + found.mean, found.variance
             weights[:, k], divergence[k], precision[:, k] = found.weights, found.divergence, D[:, k]
     return replace(state, mean=mean, variance=variance, weights=weights, divergence=divergence, precision=precision)

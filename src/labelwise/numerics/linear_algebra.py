@@ -78,11 +78,11 @@ def cholesky(C: FloatArray, *, overwrite: bool = False) -> FloatArray:
     return L
 
 
-def inverse_diagonal(L: FloatArray) -> FloatArray:
-    """The diagonal of (L Lᵀ)⁻¹: squared column lengths of L⁻¹, in n³/3 flops."""
+def inverse_diagonal(L: FloatArray, *, overwrite: bool = False) -> FloatArray:
+    """The diagonal of (L Lᵀ)⁻¹: squared column lengths of L⁻¹, in n³/3 flops, in L's memory where that may be lost."""
     if L.shape[0] == 0:
         return np.zeros(0)
-    L_inv, _ = lapack.dtrtri(L, lower=1)
+    L_inv, _ = lapack.dtrtri(L, lower=1, overwrite_c=int(overwrite))
     return np.einsum("ij,ij->j", L_inv, L_inv)
 
 
