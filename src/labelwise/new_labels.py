@@ -35,6 +35,7 @@ MODEL_HANDICAP = 2.0  # nats by which the model has to be better, in full
 SAMPLE = 2000  # pool items from which the share of a known label is estimated
 SURE = 1e-6
 NEWTON_STEPS = 12
+FEWEST_ROWS = 10  # answered for most labels, to count on them alone
 
 Training = tuple[npt.NDArray[np.intp], BoolArray, BoolArray]  # rows of the pool, their labels and masks (rows, q)
 
@@ -187,9 +188,9 @@ class GuessLearner:
     def _learn(self, model: Any, training: Training, shares: Mapping[str, float]) -> list[Guess]:
         rows, Y, observed = training
         X = self._data.X[rows]
-        prepared = self._prepare(X)
-        filled = np.where(observed, Y, model.posterior(X).probabilities())
-        sums, totals = SketchSums.of(prepared, filled), filled.sum(axis=0)
+        prepared, spanning = self._prepare(X), sketch_rows(observed)
+        filled = np.where(observed, Y, model.posterior(X).probabilities())[spanning]
+        sums, totals = SketchSums.of(prepared[spanning], filled), filled.sum(axis=0)
         pool_totals = self._pool_totals(model)
         guesses = []
         for name, new in self._new.items():
@@ -234,6 +235,12 @@ class GuessLearner:
                 guessed = by_column[c].probabilities(prepared)[told]
                 gains[name] = gains[name] + share_likelihoods(p[told, c], guessed, Y[~fit, c][told].astype(float))
         return shares | {name: float(SHARES[np.argmax(gain)]) for name, gain in gains.items()}
+
+
+def sketch_rows(observed: BoolArray) -> npt.NDArray[np.intp]:
+    """Rows answered for at least half of the labels; all rows where hardly any is. Beliefs are no basis to count on."""
+    answered = np.flatnonzero(observed.mean(axis=1) >= 0.5)
+    return answered if answered.size >= FEWEST_ROWS else np.arange(observed.shape[0])
 
 
 def guess_label(
