@@ -15,7 +15,14 @@ def online(fit, f, k=4):
     """A state about the seen labels only, before any item."""
     s, d = fit.data.labels.shape[1], fit.regression.X.shape[1]
     nothing = ItemSums(
-        0.0, np.zeros((s, k, k)), np.zeros((s, k)), np.zeros(s), np.zeros(s), np.zeros((d, d)), np.zeros((d, k))
+        0.0,
+        np.zeros(s),
+        np.zeros((s, k, k)),
+        np.zeros((s, k)),
+        np.zeros(s),
+        np.zeros(s),
+        np.zeros((d, d)),
+        np.zeros((d, k)),
     )
     priors = LabelPriors(np.zeros((s, k)), np.zeros(s), np.full(s, fit.penalties.biases), np.arange(s))
     empty = np.zeros((0, s), np.uint8)
@@ -94,9 +101,24 @@ def test_sums_over_parts_are_sums_over_all():
     whole = ItemSums.of(X, f.items, view)
     first = ItemSums.of(X[:20], f.items[:20], view.rows(slice(0, 20)))
     rest = ItemSums.of(X[20:], f.items[20:], view.rows(slice(20, None)))
-    together = first.moved_towards(rest, rest.n / (first.n + rest.n))
-    for name in ("grams", "rights", "bias_tops", "bias_bottoms", "feature_gram", "feature_cross", "n"):
+    together = first.moved_towards(rest, 0.0)  # the least it moves by is the part's part of the whole
+    for name in ("answers", "grams", "rights", "bias_tops", "bias_bottoms", "feature_gram", "feature_cross", "n"):
         np.testing.assert_allclose(getattr(together, name), getattr(whole, name), rtol=1e-10, atol=1e-10)
+
+
+def test_a_label_the_batch_says_nothing_of_forgets_nothing():
+    fit = factor_fit(problem(6))
+    f = run(fit, start(fit), 3)
+    X, view = fit.regression.X, fit.item_view(f)
+    before = ItemSums.of(X, f.items, view)
+    view.trials[:10, 0], view.successes[:10, 0] = 0, 0
+    after = before.moved_towards(ItemSums.of(X[:10], f.items[:10], view.rows(slice(0, 10))), 0.5)
+    np.testing.assert_allclose(after.grams[0], before.grams[0], rtol=1e-12)
+    np.testing.assert_allclose(after.answers, before.answers + view.trials[:10].sum(0), rtol=1e-12)
+    old, new = before.grams[1] / before.answers[1], after.grams[1] / after.answers[1]
+    part = view.trials[:10, 1].sum() / 10  # the share of the batch that was asked about it
+    batch = ItemSums.of(X[:10], f.items[:10], view.rows(slice(0, 10)))
+    np.testing.assert_allclose(new, (1 - 0.5 * part) * old + 0.5 * part * batch.grams[1] / batch.answers[1], rtol=1e-9)
 
 
 def test_a_label_without_answers_stays_at_its_guess_and_leaves_it_with_them():

@@ -86,10 +86,9 @@ class FactorStream:
         return self._learn(self.state, self.waiting) if waits and self.waiting is not None else self.state
 
     def _learn(self, state: OnlineState, batch: Batch) -> OnlineState:
-        """Averages move by (steps + 2)^−exponent, in proportion for a smaller batch, and at least by the batch's share
-        of the items."""
+        """Averages move by (steps + 2)^−exponent, in proportion for a smaller batch."""
         part = len(batch) / self.batch_size
-        share = max(part * (state.steps + 2) ** -self.exponent, len(batch) / (state.sums.n + len(batch)))
+        share = part * (state.steps + 2) ** -self.exponent
         labels, observed = (batch.Y & batch.observed).astype(np.uint8), batch.observed.astype(np.uint8)
         return replace(state.step(batch.X, labels, observed, share), steps=state.steps + part)
 

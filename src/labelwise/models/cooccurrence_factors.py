@@ -113,8 +113,8 @@ class CooccurrenceFactors(LabelModel):
 
     References
     ----------
-    Jain, Modhe & Rai, Scalable Generative Models for Multi-label Learning with Missing Labels, ICML 2017, and
-    the model with co-occurrence counts, UAI 2017. Polson, Scott & Windle, JASA 2013.
+    Gaure, Gupta, Verma & Rai, A probabilistic framework for zero-shot multi-label learning, UAI 2017.
+    Polson, Scott & Windle, Bayesian inference for logistic models using Pólya-Gamma latent variables, JASA 2013.
 
     Examples
     --------

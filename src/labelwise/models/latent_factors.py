@@ -32,8 +32,8 @@ POSITIVE = ("item_penalty", "label_penalty", "bias_penalty")
 class LatentFactors(LabelModel):
     """Logistic factors of the labels with u ≈ Wᵀx, and nothing else: `CooccurrenceFactors` without the counts.
 
-    The LFM-SL of the experiments of Jain, Modhe & Rai. A label without any answer has no score: it ranks last in
-    `posterior(X).scores()`, and its probability is the mean share of yes.
+    The LFM-SL of the experiments of Gaure, Gupta, Verma & Rai, UAI 2017. A label without any answer has no score: it
+    ranks last in `posterior(X).scores()`, and its probability is the mean share of yes.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Logistic factors of labels and negative binomial factors of co-occurrence counts that share the labels' factors.
 
 ψ = U Vᵀ + b for labels, γ = V Bᵀ + a + c for counts, U ≈ X W. Labels are 0/1 with a mask, counts are any numbers ≥ 0
-with a mask; see `polya_gamma` for why both are "successes out of trials". After Jain, Modhe & Rai, UAI 2017,
-corrected: docs/mathematics/cooccurrence_factors.md.
+with a mask; see `polya_gamma` for why both are "successes out of trials". After Gaure, Gupta, Verma & Rai,
+UAI 2017, corrected: docs/mathematics/cooccurrence_factors.md.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ class ItemSums:
     """What n items say, as sums over them; `weights` are E[ω], `targets` κ − ω b."""
 
     n: float
+    answers: FloatArray  # (q,) how many of the items were asked about each label
     grams: FloatArray  # (q, k, k) Σ ω u uᵀ
     rights: FloatArray  # (q, k) Σ (κ − ω b) u
     bias_tops: FloatArray  # (q,) Σ κ − ω u·v
@@ -56,21 +57,40 @@ class ItemSums:
         grams, rights, tops, bottoms = (np.sum(column, axis=0) for column in zip(*parts, strict=True))
         gram = X.T @ X
         gram = sp.csr_array(gram) if sp.issparse(X) and X.shape[1] > LARGEST_FACTOR else dense(gram)
-        return cls(float(len(U)), grams.reshape(-1, k, k), rights, tops, bottoms, gram, np.asarray(X.T @ U))
+        answers = view.trials.sum(axis=0, dtype=np.float64)
+        return cls(float(len(U)), answers, grams.reshape(-1, k, k), rights, tops, bottoms, gram, np.asarray(X.T @ U))
 
     def moved_towards(self, batch: ItemSums, share: float, n_items: float | None = None) -> ItemSums:
-        """Averages per item moved by `share` towards the batch's, as sums over `n_items`: all there are so far."""
-        n = self.n + batch.n if n_items is None else float(n_items)
-        old, new = (1 - share) * n / max(self.n, 1.0), share * n / batch.n
+        """Averages moved by `share` towards the batch's, and at least by the batch's part of all there is, as sums.
+
+        Those of a label are averages over its answers: one that the batch says nothing of stays as it is. `n_items` is
+        the number of items where batches are drawn from a set again and again: averages and sums are then over that.
+        """
+        if n_items is None:
+            features = _scales(self.n, batch.n, share)
+            old, new = _scales(self.answers, batch.answers, share * batch.answers / batch.n)
+            n = self.n + batch.n
+        else:
+            n = float(n_items)
+            features = (1 - share) * n / max(self.n, 1.0), share * n / batch.n
+            old, new = (np.full(self.answers.shape, scale) for scale in features)
         return ItemSums(
             n,
-            old * self.grams + new * batch.grams,
-            old * self.rights + new * batch.rights,
+            old * self.answers + new * batch.answers,
+            old[:, None, None] * self.grams + new[:, None, None] * batch.grams,
+            old[:, None] * self.rights + new[:, None] * batch.rights,
             old * self.bias_tops + new * batch.bias_tops,
             old * self.bias_bottoms + new * batch.bias_bottoms,
-            old * self.feature_gram + new * batch.feature_gram,
-            old * self.feature_cross + new * batch.feature_cross,
+            features[0] * self.feature_gram + features[1] * batch.feature_gram,
+            features[0] * self.feature_cross + features[1] * batch.feature_cross,
         )
+
+
+def _scales(had: Any, got: Any, share: Any) -> tuple[Any, Any]:
+    """By what old and new sums are multiplied so that they sum over had + got, the new ones having the share."""
+    total = np.maximum(np.asarray(had + got, dtype=np.float64), 1e-300)
+    share = np.maximum(share, got / total)
+    return (1 - share) * total / np.maximum(had, 1e-300), share * total / np.maximum(got, 1e-300)
 
 
 @dataclass(frozen=True, eq=False)
