@@ -6,7 +6,7 @@ from scipy.special import expit, logit
 
 import labelwise as lw
 from campaign_toys import Refitted, Ridge, assert_same_state
-from labelwise import Answer, Campaign, LabelData
+from labelwise import Answer, Campaign, LabelData, queries
 from labelwise.experiments.metrics import macro_average_precision
 from labelwise.new_labels import NewLabel, blended, share_likelihoods
 from labelwise.posterior import MarginalPosterior
@@ -124,6 +124,13 @@ def test_a_rebuilt_campaign_asks_the_same(world, model):
         for name, said in campaign.new_labels.items():
             again.guess_label(name, like=said.like or None, counts=said.counts or None)
         assert_same_state(campaign, again)
+
+
+@pytest.mark.parametrize("name", sorted(queries.BY_NAME))
+def test_every_strategy_can_ask_with_a_guess(world, name):
+    X, truth, _, _ = world
+    campaign = start(X, truth, strategy=queries.BY_NAME[name]()).add_label("new", like=true_shares(truth))
+    assert len(campaign.ask(3)) == 3 and campaign.ask(3) == campaign.ask(3)
 
 
 def test_it_asks_about_the_new_label(world):

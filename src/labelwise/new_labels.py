@@ -202,7 +202,9 @@ class GuessLearner:
         return guesses
 
     def _pool_totals(self, model: Any) -> FloatArray:
-        """(q,) items of the pool with each label, as the model believes of a sample spread over it."""
+        """(q,) items of the pool with each label, as the model believes of a sample of it; zeros where nobody asks."""
+        if not any(new.counts for new in self._new.values()):
+            return np.zeros(self._data.n_labels)
         n = self._data.n_items
         sample = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.intp))
         return n * model.posterior(self._data.X[sample]).probabilities().mean(axis=0)
