@@ -139,6 +139,20 @@ def test_partial_fit_goes_on_from_the_last_fit(gate):
     assert warm_error < 1.1 * np.mean((cold.predict_proba(X) - Y) ** 2)
 
 
+def test_partial_fit_with_more_labels_of_the_same_items():
+    X, Y = problem()
+    first = np.ones(Y.shape, dtype=bool)
+    first[:20, 2:] = False
+    model = small().fit(X, Y, observed=first).partial_fit(X[:20], Y[:20], observed=~first[:20])
+    assert model.n_items_ == 60
+    np.testing.assert_array_equal(model._fitted.rows.Y, Y)
+    told, untold = (
+        np.mean((each.predict_proba(X[:20]) - Y[:20])[:, 2:] ** 2)
+        for each in (model, small().fit(X, Y, observed=first))
+    )
+    assert told < untold
+
+
 def test_partial_fit_starts_afresh_once_the_rows_have_doubled():
     X, Y = problem(n=80)
     model = small().fit(X[:30], Y[:30]).partial_fit(X[30:], Y[30:])

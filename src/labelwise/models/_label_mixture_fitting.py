@@ -71,6 +71,11 @@ class MixtureOptions:
         return cls(**{name: getattr(model, name) for name in cls.__dataclass_fields__})
 
     @property
+    def by_base_rate(self) -> bool:
+        """Whether every label has a prior of its own."""
+        return np.ndim(self.label_prior) == 0
+
+    @property
     def schedule(self) -> Schedule:
         return Schedule(min(6, self.max_sweeps), self.max_sweeps, self.tolerance, self.equation9 == "printed")
 
@@ -93,6 +98,10 @@ def fit_mixture(
     """From scratch."""
     scaling = learn_scaling(X, options.scale)
     rows, is_new = TrainingRows.none(Y.shape[1]).add(X, Y, observed)
+    never = np.flatnonzero(~observed.any(axis=0))
+    if never.size and options.by_base_rate:
+        shown = ", ".join(map(str, never[:5])) + (", ..." if never.size > 5 else "")
+        warnings.warn(f"no answer for label {shown}: it gets the mean base rate of the others", stacklevel=3)
     return _fit_rows(scaling, rows, scaling(X[is_new]), options, rng, on_step)
 
 
@@ -159,16 +168,11 @@ def _side_by_side(jobs: list[Any], n_rows: int, n_jobs: int | None) -> tuple[Fit
 
 
 def _labels(rows: TrainingRows, options: MixtureOptions) -> MixtureLabels:
-    if not isinstance(options.label_prior, (int, float)):
-        a0, b0 = options.label_prior
-        q = rows.Y.shape[1]
-        return MixtureLabels.of(rows.Y, rows.observed, (np.full(q, float(a0)), np.full(q, float(b0))))
-    never = np.flatnonzero(~rows.observed.any(axis=0))
-    if never.size:
-        shown = ", ".join(map(str, never[:5])) + (", ..." if never.size > 5 else "")
-        warnings.warn(f"no answer for label {shown}: it gets the mean base rate of the others", stacklevel=5)
-    rates = base_rates(rows.Y, rows.observed)
-    return MixtureLabels.of(rows.Y, rows.observed, (options.label_prior * rates, options.label_prior * (1 - rates)))
+    if options.by_base_rate:
+        rates, strength = base_rates(rows.Y, rows.observed), np.float64(options.label_prior)  # type: ignore[arg-type]
+        return MixtureLabels.of(rows.Y, rows.observed, (strength * rates, strength * (1 - rates)))
+    a0, b0 = np.multiply.outer(np.asarray(options.label_prior, dtype=np.float64), np.ones(rows.Y.shape[1]))
+    return MixtureLabels.of(rows.Y, rows.observed, (a0, b0))
 
 
 def _single_component(labels: MixtureLabels) -> FittedRestart:
