@@ -287,3 +287,20 @@ def test_wrong_parameters_are_named(options, words):
 def test_rows_beyond_the_limit_are_drawn():
     X, Y = problem(50, q=4)
     assert OrthogonalTargetGP(max_rows=20, random_state=0).fit(X, Y).n_items_ == 20
+
+
+def test_single_answers_do_not_make_beliefs_worse():
+    """Rows with one known label each must not teach the average, nor spoil the calibration."""
+    X, Y = problem(500, q=12, seed=3)
+    observed = np.ones(Y.shape, dtype=bool)
+    observed[60:400] = False
+    observed[np.arange(60, 400), np.random.default_rng(0).integers(12, size=340)] = True
+
+    def loss(model):
+        p = np.clip(model.predict_proba(X[400:]), 1e-6, 1 - 1e-6)
+        return -np.mean(np.where(Y[400:], np.log(p), np.log(1 - p)))
+
+    for options in ({}, {"n_compressed": 8}):
+        before = OrthogonalTargetGP(random_state=0, **options).fit(X[:60], Y[:60])
+        after = OrthogonalTargetGP(random_state=0, **options).fit(X[:400], Y[:400], observed=observed[:400])
+        assert loss(after) < loss(before) + 0.005

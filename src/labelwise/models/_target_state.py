@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from labelwise.models._label_decoders import Codes
 from labelwise.models._target_decoders import CodeDecoder
 from labelwise.models._target_regression import GroupRegression, TargetRegression
 from labelwise.models._target_search import KernelGroup, SearchOptions, kernel_matrix, search_groups, warm_starts
@@ -22,13 +21,12 @@ from labelwise.models.base import BoolArray
 from labelwise.models.compressed_label_gp import fit_decoder_link
 from labelwise.numerics.bayesian_pca import Directions, empirical_pca, plain_pca, variational_pca
 from labelwise.numerics.calibration import LogisticLink, base_rates
+from labelwise.numerics.code_filling import FilledCodes, fill_codes
 from labelwise.numerics.feature_scaling import FeatureScaling
 from labelwise.numerics.gaussian_recovery import LabelPrior, posterior_covariance, project_prior, shrunk_label_prior
 from labelwise.numerics.kernels import inner_products
 from labelwise.numerics.label_codes import KnownLabels, encode
 from labelwise.numerics.label_correlation import LabelCorrelation, low_rank
-from labelwise.numerics.linear_algebra import CholeskyFactor
-from labelwise.numerics.row_completion import complete_rows
 from labelwise.numerics.target_kernel import Products, ShapeSpectrum
 from labelwise.posterior import FloatArray
 
@@ -49,6 +47,13 @@ class TargetSettings(NamedTuple):
     decoder: str
     n_picks: int | None
     options: SearchOptions
+
+
+class Learnt(NamedTuple):
+    """What a search finds."""
+
+    directions: Directions
+    groups: tuple[KernelGroup, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,13 +93,15 @@ class TargetState:
         return grow_products(self.products, self.X)
 
     @cached_property
-    def filled(self) -> FloatArray:
-        """(n, q) labels, those that are not known replaced by their means given everything known."""
-        return fill_labels(self.labels, self.rates, self.label_prior, self.projection, self.directions, self)
+    def filled(self) -> FilledCodes:
+        """Codes and labels of all rows, incomplete ones as far as everything known tells."""
+        return fill(
+            self.labels, self.label_prior, self.projection, Learnt(self.directions, self.groups), self.all_products
+        )
 
     @cached_property
     def targets(self) -> FloatArray:
-        return self.directions.targets(encode(self.filled, self.projection))  # (n, k)
+        return self.directions.targets(self.filled.codes)  # (n, k)
 
     @cached_property
     def regression(self) -> TargetRegression:
@@ -113,19 +120,30 @@ class TargetState:
     @property
     def cardinality(self) -> float:
         """Mean number of labels of the known rows."""
-        return float(self.filled.sum(axis=1).mean())
+        return float(self.filled.labels.sum(axis=1).mean())
+
+    @cached_property
+    def _left_out(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Rows, and beliefs about their targets given the other ones of them: nearly complete rows where there are
+        enough, for what was filled in on the others has seen the labels that are left out."""
+        rows, everything = self.full, np.arange(len(self.rows))
+        if self.rows.observed.all() or rows.size < COMPLETE_ROWS:
+            return everything, *self.regression.left_out()
+        part = take_products(self.all_products, rows)
+        return rows, *TargetRegression.of(self.groups, self.X[rows], part, self.targets[rows]).left_out()
 
     @cached_property
     def calibration(self) -> tuple[LogisticLink, FloatArray]:
         """The link from the linear decoder's means to probabilities, and thresholds for F1, by leaving rows out."""
-        codes = self.directions.codes(self.regression.left_out()[0])
-        linear = self.decoder.linear_codes(codes)
-        return fit_decoder_link(self.decoder.linear, Codes(*linear), self.labels, self.priority)
+        rows, means, _ = self._left_out
+        linear = self.decoder.linear_codes(self.directions.codes(means))
+        known = KnownLabels(self.rows.Y[rows], self.rows.observed[rows])
+        return fit_decoder_link(self.decoder.linear, linear, known, self.priority[rows])
 
     @cached_property
     def correlation(self) -> LabelCorrelation:
         """Of the labels of an item whose code is predicted: the Gaussian label prior given a typical code."""
-        variances = self.regression.left_out()[1].mean(axis=0)
+        variances = self._left_out[2].mean(axis=0)
         noise = max(float((variances * self.directions.variances).sum() / self.projection.shape[0]), LEAST_VARIANCE)
         covariance = posterior_covariance(project_prior(self.label_prior, self.projection), noise)
         scale = np.sqrt(covariance.diagonal())
@@ -134,7 +152,7 @@ class TargetState:
     @cached_property
     def counts(self) -> tuple[GroupRegression, float, float]:
         """A regression of the number of labels with the kernel of the targets, its mean and its spread."""
-        counts = self.filled.sum(axis=1)
+        counts = self.filled.labels.sum(axis=1)
         centre, spread = float(counts.mean()), float(counts.std())
         y = ((counts - centre) / (spread if spread > 0 else 1.0))[:, None]
         kernel = self.regression.kernel
@@ -157,31 +175,17 @@ def grow_products(products: Products, X: Any) -> Products:
     return products.grown(inner_products(X[n:], X[:n]), inner_products(X[n:]))
 
 
-def fill_labels(
-    labels: KnownLabels,
-    rates: FloatArray,
-    prior: LabelPrior,
-    projection: FloatArray,
-    directions: Directions,
-    state: TargetState | None,
-    parts: tuple[tuple[KernelGroup, ...], Products] | None = None,
-) -> FloatArray:
-    """(n, q) labels with the unknown ones at their means under the regression, one covariance serving all codes.
-
-    Without a regression yet, at the base rates.
-    """
-    known = np.where(labels.observed, labels.values(), rates)
-    if labels.observed.all() or (state is None and parts is None):
-        return known
-    groups, products = parts if parts is not None else (state.groups, state.all_products)  # type: ignore[union-attr]
-    largest = max(groups, key=lambda group: group.targets.size)
-    lam = directions.variances[largest.targets]
-    scale = max(float((largest.scales * lam).mean()), LEAST_VARIANCE)
-    C = kernel_matrix(largest.kernel, products)
-    C[np.diag_indices_from(C)] += float(np.median(largest.ratios))
-    P = CholeskyFactor.of(scale * C, overwrite=True).solve(np.eye(len(C)))
-    found = complete_rows(labels, projection, P, prior, label_mean=prior.mean)
-    return np.clip(found.labels, 0.0, 1.0)
+def fill(
+    labels: KnownLabels, prior: LabelPrior, projection: FloatArray, learnt: Learnt, products: Products
+) -> FilledCodes:
+    """Codes of all rows, one covariance over the rows serving all codes: that of the kernel with most targets."""
+    if labels.observed.all():
+        return FilledCodes(encode(labels.values(), projection), labels.values())
+    group = max(learnt.groups, key=lambda group: group.targets.size)
+    scale = max(float((group.scales * learnt.directions.variances[group.targets]).mean()), LEAST_VARIANCE)
+    C, ratio = kernel_matrix(group.kernel, products), float(np.median(group.ratios))
+    C[np.diag_indices_from(C)] += ratio
+    return fill_codes(labels, projection, scale * C, scale * ratio, prior)
 
 
 def learn_directions(codes: FloatArray, settings: TargetSettings) -> Directions:
@@ -196,11 +200,6 @@ def learn_directions(codes: FloatArray, settings: TargetSettings) -> Directions:
     return plain_pca(codes, settings.n_targets)
 
 
-class Learnt(NamedTuple):
-    directions: Directions
-    groups: tuple[KernelGroup, ...]
-
-
 def learn_targets(
     settings: TargetSettings,
     labels: KnownLabels,
@@ -210,24 +209,20 @@ def learn_targets(
     rng: np.random.Generator,
 ) -> Learnt:
     """Directions and kernels from the known labels; incomplete rows serve where complete ones are too few."""
-    rates = base_rates(labels.labels.astype(bool), labels.observed)
     complete: BoolArray = np.all(labels.observed, axis=1)
     if complete.all() or complete.sum() >= COMPLETE_ROWS:
         rows = np.flatnonzero(complete)
-        part = products if complete.all() else _take(products, rows)
+        part = products if complete.all() else take_products(products, rows)
         return _learn(settings, encode(labels.values()[rows], projection), part, before, rng)
+    rates = base_rates(labels.labels.astype(bool), labels.observed)
     prior = label_prior(labels, rates)
-    filled = fill_labels(labels, rates, prior, projection, before.directions if before else _NOTHING, None)
-    for turn in range(COMPLETION_ROUNDS):
-        before = _learn(settings, encode(filled, projection), products, before, rng)
-        if turn + 1 < COMPLETION_ROUNDS:
-            parts = before.groups, products
-            filled = fill_labels(labels, rates, prior, projection, before.directions, None, parts)
-    assert before is not None
-    return before
-
-
-_NOTHING = Directions(np.empty(0), np.empty((0, 0)), np.empty(0), 0.0)
+    learnt = _learn(
+        settings, encode(np.where(labels.observed, labels.values(), rates), projection), products, before, rng
+    )
+    for _ in range(COMPLETION_ROUNDS - 1):
+        codes = fill(labels, prior, projection, learnt, products).codes
+        learnt = _learn(settings, codes, products, learnt, rng)
+    return learnt
 
 
 def _learn(
@@ -243,11 +238,11 @@ def _learn(
     targets[:, directions.variances <= LEAST_VARIANCE] = 0.0  # a code that does not vary has nothing to tell
     if len(targets) > SEARCH_ROWS:
         rows = np.sort(rng.permutation(len(targets))[:SEARCH_ROWS])
-        products, targets = _take(products, rows), targets[rows]
+        products, targets = take_products(products, rows), targets[rows]
     return Learnt(directions, search_groups(settings.options, products, targets, starts, rng))
 
 
-def _take(products: Products, rows: IntArray) -> Products:
+def take_products(products: Products, rows: IntArray) -> Products:
     return Products(products.inner[np.ix_(rows, rows)], products.distances[np.ix_(rows, rows)])
 
 
