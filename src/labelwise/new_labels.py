@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
 
-from labelwise.numerics.label_sketches import SketchSettings, SketchSums
+from labelwise.numerics.label_sketches import SketchSettings, SketchSums, sketch_rows
 from labelwise.numerics.sketched_answers import (
     as_probabilities,
     log_likelihoods,
@@ -35,7 +35,6 @@ MODEL_HANDICAP = 2.0  # nats by which the model has to be better, in full
 SAMPLE = 2000  # pool items from which the share of a known label is estimated
 SURE = 1e-6
 NEWTON_STEPS = 12
-FEWEST_ROWS = 10  # answered for most labels, to count on them alone
 
 Training = tuple[npt.NDArray[np.intp], BoolArray, BoolArray]  # rows of the pool, their labels and masks (rows, q)
 
@@ -237,12 +236,6 @@ class GuessLearner:
                 guessed = by_column[c].probabilities(prepared)[told]
                 gains[name] = gains[name] + share_likelihoods(p[told, c], guessed, Y[~fit, c][told].astype(float))
         return shares | {name: float(SHARES[np.argmax(gain)]) for name, gain in gains.items()}
-
-
-def sketch_rows(observed: BoolArray) -> npt.NDArray[np.intp]:
-    """Rows answered for at least half of the labels; all rows where hardly any is. Beliefs are no basis to count on."""
-    answered = np.flatnonzero(observed.mean(axis=1) >= 0.5)
-    return answered if answered.size >= FEWEST_ROWS else np.arange(observed.shape[0])
 
 
 def guess_label(

@@ -146,6 +146,31 @@ def test_missing_answers_of_seen_labels_are_filled_by_the_base(problem):
     assert auc > 0.8
 
 
+def test_a_few_answers_join_the_counts(problem):
+    X, truth, observed, X_new, _ = problem
+    few = observed.copy()
+    few[:30, 13] = True
+    counts = counts_of(truth)
+    options = {"scale": "none", "label_weight": 0.0, "noise_variance": 1.0}
+    model = CooccurrenceTransfer(cooccurrence=counts, **options).fit(X, truth, few)
+    np.testing.assert_array_equal(model.unseen_, UNSEEN)
+    P, P_new = (np.hstack([Z, np.full((len(Z), 1), 0.3)]) for Z in (X, X_new))
+    Y = truth[:, :12].astype(float)
+    F = np.vstack([Y.T @ P, P[:30]])  # counts and answers are F w + noise
+    noise = np.zeros((42, 42))
+    noise[:12, :12], noise[12:, 12:] = Y.T @ Y + 0.1 * np.eye(12), np.eye(30)
+    data = np.r_[counts[:12, 13], truth[:30, 13]]
+    expected = P_new @ F.T @ np.linalg.solve(F @ F.T + noise, data)
+    np.testing.assert_allclose(model.posterior(X_new).means()[:, 13], expected, atol=1e-8)
+    without = CooccurrenceTransfer(cooccurrence=counts, **options).fit(X, truth, observed)
+    others = [0, 5, 12, 14]
+    np.testing.assert_allclose(
+        model.posterior(X_new).means()[:, others], without.posterior(X_new).means()[:, others], atol=1e-9
+    )
+    few[:200, 13] = True
+    assert 13 in CooccurrenceTransfer(cooccurrence=counts, **options).fit(X, truth, few).seen_
+
+
 def test_settings_given_are_kept_and_the_others_chosen(problem):
     X, truth, observed, _, _ = problem
     counts = counts_of(truth)

@@ -8,12 +8,14 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import logit
 
 from labelwise.models.base import BoolArray
 from labelwise.numerics.calibration import POOLED_MEAN, Entries, LogisticLink, bend, fit_pooled
 from labelwise.numerics.label_sketches import SketchSettings, SketchSums, solve_sketches
 from labelwise.numerics.linear_algebra import cholesky, dense, solve_lower
+from labelwise.numerics.sketched_answers import regress_answers
 from labelwise.posterior import FloatArray
 
 LABEL_WEIGHTS = (0.0, 0.03, 0.3, 3.0)
@@ -64,6 +66,27 @@ class Source:
         if self.shares is None:
             return Y[:, known].T @ Y[:, hidden]
         return self.shares[np.ix_(known, hidden)] * np.einsum("ns,ns->s", Y[:, known], Y[:, known])[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The few answers there may be about labels that are predicted from counts."""
+
+    X: Any  # (n, d) prepared
+    Y: BoolArray  # (n, u)
+    observed: BoolArray  # (n, u)
+
+    def regress(
+        self, sums: SketchSums, counts: FloatArray, settings: SketchSettings
+    ) -> tuple[npt.NDArray[np.intp], FloatArray]:
+        """The labels that have any, and (d, k) their weights from counts and answers together."""
+        told = np.flatnonzero(self.observed.any(axis=0))
+        weights = np.zeros((self.X.shape[1], told.size))
+        for place, label in enumerate(told):
+            rows = np.flatnonzero(self.observed[:, label])
+            y = self.Y[rows, label].astype(np.float64)
+            weights[:, place] = regress_answers(sums, counts[:, label], self.X[rows], y, settings)
+        return told, weights
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,9 +31,14 @@ class SketchRule:
     coefficients: FloatArray  # (s, u)
     settings: SketchSettings
     link: LogisticLink
+    answered: IntArray  # those of the u labels that have a few answers, too
+    weights: FloatArray  # (d, answered) of the features, from counts and answers together
 
     def scores(self, X: Any, labels: FloatArray) -> FloatArray:
-        return self.sums.scores(X, labels, self.coefficients, self.settings)
+        found = self.sums.scores(X, labels, self.coefficients, self.settings)
+        if self.answered.size:
+            found[:, self.answered] = np.asarray(X @ self.weights)
+        return found
 
     def probabilities(self, scores: FloatArray) -> FloatArray:
         return self.link.probabilities(scores)

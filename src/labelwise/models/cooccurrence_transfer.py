@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from labelwise.models._transfer_choice import (
+    Answers,
     Choice,
     Source,
     UnseenLink,
@@ -30,12 +31,14 @@ from labelwise.numerics.label_sketches import (
     average_weights,
     conditional_weights,
     moment_coefficients,
+    sketch_rows,
     solve_sketches,
 )
 from labelwise.numerics.term_weights import learn_features
 from labelwise.posterior import FloatArray
 
 RULES = ("sketched_gp", "moment", "conditional", "costa")
+SCARCE = 0.2  # of the answers that the best answered label has: a label with fewer is better off with its counts
 LOW_CORRELATION = 0.3  # of counts from outside with the own ones: below, they hardly speak of the same labels
 FALLBACK = SketchSettings()
 MOMENT_RIDGE = 3.0
@@ -45,8 +48,9 @@ class CooccurrenceTransfer(LabelModel):
     """Predict labels that nobody ever answered from their co-occurrence counts with labels that were.
 
     Labels with answers are learnt by a base model. A label without any answer is predicted by a rule from its counts
-    with those; where it has no counts either, it gets the mean share of yes. Nothing iterates: with the default rule a
-    fit is a few sums over the items and one Cholesky factor. `docs/mathematics/label_sketches.md` has the formulas.
+    with those; where it has no counts either, it gets the mean share of yes. Under the default rule a label that has
+    counts and only a few answers is regressed on both. Nothing iterates: a fit is a few sums over the items and one
+    Cholesky factor. `docs/mathematics/label_sketches.md` has the formulas.
 
     Parameters
     ----------
@@ -82,7 +86,7 @@ class CooccurrenceTransfer(LabelModel):
     ----------
     base_ : the fitted base model
     seen_, unseen_, untold_ : arrays of label numbers
-        With answers; without answers but with counts; with neither.
+        With answers; with counts, and without answers or only few; with neither.
     settings_ : SketchSettings
         In use by the sketched GP.
     trial_scores_ : dict
@@ -133,7 +137,7 @@ class CooccurrenceTransfer(LabelModel):
         self._check_parameters()
         X, Y, observed = self._check_training(X, Y, observed)
         given = None if self.cooccurrence is None else check_counts(self.cooccurrence, self.n_labels_)
-        answered = observed.any(axis=0)
+        answered = observed.any(axis=0) & ~self._scarce(observed, given)
         self.seen_ = np.flatnonzero(answered)
         known = np.zeros(self.n_labels_, dtype=bool) if given is None else ~np.isnan(given[:, answered]).all(axis=1)
         self.unseen_, self.untold_ = np.flatnonzero(~answered & known), np.flatnonzero(~answered & ~known)
@@ -141,10 +145,13 @@ class CooccurrenceTransfer(LabelModel):
         prepared = prepare(X)
         self.base_, base_features = self._fit_base(X, prepared, prepare, Y[:, answered], observed[:, answered])
         filled = self._filled(base_features is prepare, X, prepared, Y[:, answered], observed[:, answered])
-        counts = self._own_counts(given, filled)
-        rule = self._fit_rule(Source(prepared, filled, observed[:, answered], counts.shares), counts)
+        span = sketch_rows(observed[:, answered])
+        counts = self._own_counts(given, filled[span])
+        source = Source(prepared[span], filled[span], observed[np.ix_(span, answered)], counts.shares)
+        few = Answers(prepared, Y[:, self.unseen_], observed[:, self.unseen_])
+        rule = self._fit_rule(source, counts, few)
         rate = float(base_rates(Y[:, answered], observed[:, answered]).mean())
-        trained = Trained(prepared, filled, counts)
+        trained = Trained(source.X, source.Y, counts)
         self._fitted = FittedTransfer(
             self.base_, base_features, prepare, (self.seen_, self.unseen_, self.untold_), rule, rate, trained
         )
@@ -181,7 +188,15 @@ class CooccurrenceTransfer(LabelModel):
             )
         return own
 
-    def _fit_rule(self, source: Source, counts: OwnCounts) -> SketchRule | MixtureRule:
+    def _scarce(self, observed: BoolArray, given: FloatArray | None) -> BoolArray:
+        """(q,) labels with answers, but so few that counts given for them say more."""
+        answers = observed.sum(axis=0)
+        scarce = (answers > 0) & (answers < SCARCE * answers.max())
+        if given is None or self.rule != "sketched_gp":
+            return np.zeros_like(scarce)
+        return scarce & ~np.isnan(given[:, (answers > 0) & ~scarce]).all(axis=1)
+
+    def _fit_rule(self, source: Source, counts: OwnCounts, few: Answers) -> SketchRule | MixtureRule:
         self.settings_, self.trial_scores_ = FALLBACK, {}
         m, gram = counts.with_seen, source.Y.T @ source.Y
         if self.rule == "moment":
@@ -195,7 +210,9 @@ class CooccurrenceTransfer(LabelModel):
         sums = SketchSums.of(source.X, source.Y)
         coefficients = solve_sketches(sums, m, choice.settings)
         rates = self._unseen_rates(source, sums, coefficients, counts)
-        return SketchRule(sums, coefficients, choice.settings, choice.link.for_rates(rates))
+        settings = replace(choice.settings, label_weight=0.0, noise_variance=max(choice.settings.noise_variance, 1.0))
+        told, weights = few.regress(sums, m, settings)
+        return SketchRule(sums, coefficients, choice.settings, choice.link.for_rates(rates), told, weights)
 
     def _choose(self, source: Source) -> Choice:
         names = ("label_weight", "noise_variance")

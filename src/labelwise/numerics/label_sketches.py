@@ -18,6 +18,7 @@ from labelwise.numerics.linear_algebra import cholesky, solve_lower
 from labelwise.numerics.masks import distinct_columns
 
 FloatArray = npt.NDArray[np.floating[Any]]
+FEWEST_ROWS = 10  # answered for most labels, to count on them alone
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,18 @@ class SketchSums:
         norms = np.asarray(X.multiply(X).sum(axis=1)).ravel() if hasattr(X, "multiply") else np.einsum("nd,nd->n", X, X)
         prior = norms + settings.label_weight * np.einsum("ns,ns->n", labels, labels)
         return np.maximum(prior - np.einsum("sn,sn->n", half, half), 0.0)
+
+
+def sketch_rows(observed: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+    """Rows answered for at least half of the labels; all rows where hardly any is. Beliefs are no basis to count on.
+
+    >>> observed = np.ones((12, 2), dtype=bool)
+    >>> observed[3] = False
+    >>> sketch_rows(observed)
+    array([ 0,  1,  2,  4,  5,  6,  7,  8,  9, 10, 11])
+    """
+    answered = np.flatnonzero(observed.mean(axis=1) >= 0.5)
+    return answered if answered.size >= FEWEST_ROWS else np.arange(observed.shape[0])
 
 
 def solve_sketches(sums: SketchSums, counts: FloatArray, settings: SketchSettings) -> FloatArray:
