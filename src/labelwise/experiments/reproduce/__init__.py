@@ -1,8 +1,20 @@
 """The papers done again: each claim, the paper's figure, ours, the verdict. `PAPERS` is what the command goes by."""
 
-from labelwise.experiments.reproduce import bomc_exhibits, csbpca_exhibits, miml_exhibits
+from labelwise.experiments.reproduce import (
+    bomc_exhibits,
+    csbpca_exhibits,
+    gpb2m_exhibits,
+    miml_exhibits,
+    mllcs_exhibits,
+)
 from labelwise.experiments.reproduce.claims import Claim, Exhibit, Paper, Reproduction, reproduce_paper
 
-PAPERS: dict[str, Paper] = {"miml": miml_exhibits.PAPER, "bomc": bomc_exhibits.PAPER, "csbpca": csbpca_exhibits.PAPER}
+PAPERS: dict[str, Paper] = {
+    "miml": miml_exhibits.PAPER,
+    "bomc": bomc_exhibits.PAPER,
+    "gpb2m": gpb2m_exhibits.PAPER,
+    "csbpca": csbpca_exhibits.PAPER,
+    "mllcs": mllcs_exhibits.PAPER,
+}
 
 __all__ = ["PAPERS", "Claim", "Exhibit", "Paper", "Reproduction", "reproduce_paper"]
