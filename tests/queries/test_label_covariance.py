@@ -243,6 +243,17 @@ def test_large_pools_are_judged_by_a_sample(monkeypatch):
     assert at_random < 0.9 * taken[0] and taken[1] > 0.97 * taken[0]
 
 
+def test_long_batches_end_by_own_scores(monkeypatch):
+    posterior = beliefs()
+    planned = ranking(LabelCovariance(weight=3), posterior, n=4)
+    scores = z(dense_logdets(posterior)) + 3 * z(reductions(posterior, np.arange(40), np.arange(40)))
+    monkeypatch.setattr(module, "PLANNED", 4)
+    choice = ranking(LabelCovariance(weight=3), posterior, n=7)
+    rest = [row for row in np.argsort(-scores) if row not in planned.rows][:3]
+    assert choice.rows.tolist() == [*planned.rows.tolist(), *rest]
+    np.testing.assert_allclose(choice.scores[4:], scores[rest])
+
+
 def test_without_item_covariances_own_variances_count():
     class Alone(Varied):
         def item_covariance(self):

@@ -42,17 +42,10 @@ def greedy_reduction(
 
     Parameters
     ----------
-    covariance : (u, u)
-        Of all items concerned.
+    covariance : (u, u) of all items concerned
     reference : items whose variance counts
-    noise : float
-    base : (u,)
-        What speaks for an item besides; −inf: never chosen.
-    slope : float
-        Weight of the reduction.
-    n : int
-    priority : (u,)
-        Breaks ties.
+    base : (u,) what speaks for an item besides; −inf: never chosen
+    priority : (u,) breaks ties
 
     Returns
     -------

@@ -24,6 +24,7 @@ BLOCK = 2**16  # entries (item, label) at a time: each has r numbers in the fact
 WIDE_BLOCK = 4096  # items at a time whose covariance with those that stand for the pool is held
 KNOWN = 1e-6  # variance of a label that was answered: all but certain
 SAMPLE = 1000  # items that stand for the pool where it is larger, and the least that is looked at closely
+PLANNED = 500  # items of a batch that are chosen one after the other
 STEADY = 1e-12  # a column that varies less than this, relative to its size, says nothing
 
 
@@ -215,10 +216,13 @@ class _View(NamedTuple):
 
 
 def _one_after_the_other(view: _View, terms: _Terms, blend: _Blend, n: int, rng: np.random.Generator) -> Choice:
-    """Each item of the batch given those before it; the best by themselves are alike, so all of the sample may come."""
+    """Each item of the batch given those before it; the best by themselves are alike, so all of the sample may come.
+
+    What is asked for beyond PLANNED items comes by its own score.
+    """
     assert view.reference is not None
     scores = blend.score(terms)
-    likely = best(scores, max(SAMPLE, 10 * n), rng.random(scores.size))
+    likely = best(scores, SAMPLE, rng.random(scores.size))
     rows = np.union1d(terms.rows[likely], view.reference)
     covariance = view.posterior.rows(rows).item_covariance()
     assert covariance is not None
@@ -228,10 +232,14 @@ def _one_after_the_other(view: _View, terms: _Terms, blend: _Blend, n: int, rng:
         covariance.noise,
         blend.rate * terms.of(rows).measure + blend.offset,
         blend.slope,
-        n,
+        min(n, PLANNED),
         rng.random(rows.size),
     )
-    return Choice(rows[chosen], None, found)
+    if chosen.size == n:
+        return Choice(rows[chosen], None, found)
+    left = np.where(np.isin(terms.rows, rows[chosen]), -np.inf, scores)
+    more = best(left, n - chosen.size, rng.random(left.size))
+    return Choice(np.concatenate([rows[chosen], terms.rows[more]]), None, np.concatenate([found, scores[more]]))
 
 
 def _blocks(n: int, size: int) -> Iterator[slice]:
