@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import lapack
 
 from labelwise.numerics.kernels import squared_norms
-from labelwise.numerics.linear_algebra import dense
+from labelwise.numerics.linear_algebra import cholesky, dense
 
 FloatArray = npt.NDArray[np.floating[Any]]
 LARGEST_FACTOR = 5000  # rows of a system that is factored; larger ones are solved by conjugate gradients
@@ -89,9 +89,10 @@ class FeatureRegression:
 
 
 def _ridge_inverse(gram: FloatArray, penalty: float) -> FloatArray:
-    """(G + λI)⁻¹; G is overwritten."""
+    """(G + λI)⁻¹ from its Cholesky factor, in half the time of solving for the columns of I; G is overwritten."""
     gram[np.diag_indices_from(gram)] += penalty
-    return cho_solve(cho_factor(gram, overwrite_a=True), np.eye(len(gram)))
+    half, _ = lapack.dpotri(cholesky(gram, overwrite=True), lower=1)
+    return np.tril(half) + np.tril(half, -1).T
 
 
 class FeatureUncertainty:
