@@ -158,25 +158,37 @@ def test_sweeps_end_when_the_bound_stands_still():
     assert seen == list(enumerate(bounds))
 
 
-def test_the_gate_of_an_empty_component_is_left_alone():
+class CountingGates:
+    """Gates that count how often one of them is inferred."""
+
+    def __init__(self, gates):
+        self.gates, self.calls = gates, 0
+        self.n_weights, self.prior_variance, self.workspace = gates.n_weights, gates.prior_variance, gates.workspace
+
+    def infer(self, precision, shift, workspace):
+        self.calls += 1
+        return self.gates.infer(precision, shift, workspace)
+
+
+def test_gates_that_are_not_active_are_left_alone():
     state, _, gates, prior_mean = problem()
-    calls = []
+    counting = CountingGates(gates)
+    found = update_gates(state, counting, prior_mean, active=np.array([False, True, True, True]))
+    assert counting.calls == 3
+    np.testing.assert_array_equal(found.mean[:, 0], state.mean[:, 0])
+    assert not np.allclose(found.mean[:, 1], state.mean[:, 1])
 
-    class Counting:
-        n_weights, prior_variance = gates.n_weights, gates.prior_variance
 
-        def workspace(self):
-            return gates.workspace()
-
-        def infer(self, precision, shift, workspace):
-            calls.append(1)
-            return gates.infer(precision, shift, workspace)
-
-    phi = np.tile([0.0, 0.4, 0.3, 0.3], (30, 1))
-    frozen = update_gates(replace(state, responsibilities=phi), Counting(), prior_mean, active=phi[0] > 0)
-    assert len(calls) == 3
-    np.testing.assert_array_equal(frozen.mean[:, 0], state.mean[:, 0])
-    assert not np.allclose(frozen.mean[:, 1], state.mean[:, 1])
+def test_components_that_stay_empty_cost_nothing(monkeypatch):
+    state, labels, gates, prior_mean = problem()
+    counting = CountingGates(gates)
+    run_sweeps(state, labels, counting, prior_mean, Schedule(10, 10))
+    assert counting.calls == 40  # none is empty
+    monkeypatch.setattr("labelwise.numerics.label_mixture.EMPTY", np.inf)
+    counting = CountingGates(gates)
+    _, bounds = run_sweeps(state, labels, counting, prior_mean, Schedule(10, 10))
+    assert counting.calls == 2 * 4  # all count as empty now, and are left after two sweeps
+    assert np.all(np.diff(bounds) > -1e-9 * abs(bounds[-1]))
 
 
 def test_flipping_a_label_with_its_prior_changes_nothing_else():

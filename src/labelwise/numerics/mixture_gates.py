@@ -125,13 +125,16 @@ class InducingGates:
 
     def infer(self, precision: FloatArray, shift: FloatArray, workspace: FloatArray | None = None) -> GateBeliefs:
         """Equation (7)."""
-        L = self._factorise(precision, workspace)
+        scratch = self.workspace() if workspace is None else workspace
+        L = self._factorise(precision, scratch)
         half = solve_lower(L, self.features.T @ shift)
         weights = solve_lower(L, half, transposed=True)  # (m,)
-        V = solve_lower(L, self.features.T)  # (m, n)
+        np.copyto(scratch, self.features)
+        V = blas.dtrsm(1.0, L, scratch.T, lower=1, overwrite_b=1)  # (m, n), in the workspace
         variance = np.maximum(self.lost + np.einsum("mn,mn->n", V, V), LEAST_VARIANCE)
-        trace = inverse_diagonal(L).sum() - weights.size
-        divergence = 0.5 * float(2 * np.log(L.diagonal()).sum() + weights @ weights + trace)
+        log_det = 2 * np.log(L.diagonal()).sum()
+        trace = inverse_diagonal(L, overwrite=True).sum() - weights.size
+        divergence = 0.5 * float(log_det + weights @ weights + trace)
         return GateBeliefs(self.features @ weights, variance, weights, divergence)
 
     def factor(self, precision: FloatArray) -> FloatArray:
@@ -147,7 +150,8 @@ class InducingGates:
 
     def _factorise(self, precision: FloatArray, workspace: FloatArray | None = None) -> FloatArray:
         """The factor of Λ = I + Φᵀ D Φ."""
-        gram = self.features.T @ np.multiply(precision[:, None], self.features, out=workspace)
+        weighted = np.multiply(np.sqrt(precision)[:, None], self.features, out=workspace)
+        gram = weighted.T @ weighted  # half the work of a product of two different matrices
         gram.ravel()[:: gram.shape[0] + 1] += 1
         return cholesky(gram, overwrite=True)
 
