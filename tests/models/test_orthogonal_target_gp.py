@@ -304,3 +304,23 @@ def test_single_answers_do_not_make_beliefs_worse():
         before = OrthogonalTargetGP(random_state=0, **options).fit(X[:60], Y[:60])
         after = OrthogonalTargetGP(random_state=0, **options).fit(X[:400], Y[:400], observed=observed[:400])
         assert loss(after) < loss(before) + 0.005
+
+
+@pytest.mark.parametrize("options", [{"gp": "separate"}, {"gp": "separate", "bpca": "evb"}, {"gp": "shared"}])
+def test_campaigns_may_begin_with_two_rows(options):
+    """Nothing is searched at first, so the first search has no end of an earlier one to start from."""
+    X, Y = problem(30, q=5)
+    model = OrthogonalTargetGP(random_state=0, refit_every=5, n_compressed=4, **options).fit(X[:2], Y[:2])
+    for i in range(2, 20):
+        model.partial_fit(X[i : i + 1], Y[i : i + 1])
+    assert np.isfinite(model.log_posterior_)
+    assert np.all(np.isfinite(model.predict_proba(X)))
+
+
+def test_searches_go_on_from_the_last_optimum():
+    X, Y = problem(80, q=6)
+    common = {"gp": "separate", "bpca": "pca", "n_targets": 3, "refit_every": 10, "scale": "none"}
+    warm = OrthogonalTargetGP(random_state=0, **common).fit(X[:60], Y[:60]).partial_fit(X[60:70], Y[60:70])
+    cold = OrthogonalTargetGP(random_state=0, **common).fit(X[:70], Y[:70])
+    np.testing.assert_allclose(warm.directions_.variances, cold.directions_.variances)
+    assert warm.log_posterior_ == pytest.approx(cold.log_posterior_, abs=0.2)

@@ -81,7 +81,7 @@ def search_groups(
         return (_with_scales(shape_kernel(found.point), products, targets, options, found.point, found.value),)
     groups = []
     for g in range(k):
-        start = centre if starts is None else starts[g]
+        start = centre if starts is None or starts[0].size != centre.size else starts[g]
         u = targets[:, g]
         found = minimise(lambda phi, u=u: separate_evidence(products, u, phi, centre), start, options, rng)  # type: ignore[misc]
         noise = float(np.exp(found.point[4])) if options.noise_ratio is None else options.noise_ratio
@@ -106,24 +106,23 @@ def minimise(
     return bayesian(lambda x: objective(x).value, start, rng, acquisition=options.acquisition)
 
 
-def warm_starts(
-    groups: tuple[KernelGroup, ...] | None, overlap: FloatArray | None, n_targets: int, centre: FloatArray
-) -> list[FloatArray] | None:
-    """Where each target's search starts: at its predecessor's end, found by |Eᵀ E_old| = `overlap`, else afresh."""
-    if groups is None:
-        return None
-    if len(groups) == 1 and groups[0].point.size == 3:
-        return [groups[0].point]
+def warm_starts(groups: tuple[KernelGroup, ...], overlap: FloatArray, centre: FloatArray) -> list[FloatArray] | None:
+    """Where each target's search starts: at its predecessor's end, found by |Eᵀ E_old| = `overlap`, else at `centre`.
+
+    None where the earlier search was of another kind, as with too few rows to search.
+    """
     points = [group.point for group in groups]
-    if overlap is None:
-        return points if len(points) == n_targets else None
+    if len(points) == 1 and points[0].size < centre.size:
+        return points
+    if len(points) != overlap.shape[1]:
+        return None
     match = overlap.argmax(axis=1)  # (k,)
-    close = overlap[np.arange(n_targets), match] > SAME_DIRECTION
-    return [points[match[g]] if close[g] and points[match[g]].size == 5 else centre for g in range(n_targets)]
+    close = overlap[np.arange(match.size), match] > SAME_DIRECTION
+    return [points[g] if near else centre for g, near in zip(match, close, strict=True)]
 
 
 def _first(starts: list[FloatArray] | None, otherwise: FloatArray) -> FloatArray:
-    return starts[0] if starts else otherwise
+    return starts[0] if starts and starts[0].size == otherwise.size else otherwise
 
 
 def _linear_kernel(products: Products) -> Kernel:

@@ -231,9 +231,8 @@ def _learn(
     directions = learn_directions(codes, settings)
     starts = None
     if before is not None:
-        alike = directions.basis.shape[0] == before.directions.basis.shape[0] and settings.bpca != "none"
-        overlap = np.abs(directions.basis.T @ before.directions.basis) if alike else None
-        starts = warm_starts(before.groups, overlap, directions.variances.size, products.start())
+        overlap = np.abs(directions.basis.T @ before.directions.basis)
+        starts = warm_starts(before.groups, overlap, products.start())
     targets = directions.targets(codes)
     targets[:, directions.variances <= LEAST_VARIANCE] = 0.0  # a code that does not vary has nothing to tell
     if len(targets) > SEARCH_ROWS:
