@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize
 from scipy.special import expit
 
 from factor_problems import FAST, topics
@@ -75,3 +77,53 @@ def test_item_covariance_is_what_the_training_items_leave_open():
     truth = X[:5] @ np.linalg.solve(precision, X[:5].T)
     np.testing.assert_allclose(covariance.columns(np.arange(5)), truth, rtol=1e-8)
     np.testing.assert_allclose(model.posterior(X[:5]).feature_variances(), truth.diagonal(), rtol=1e-8)
+
+
+def known_half(Y, seed=0):
+    return np.random.default_rng(seed).random(Y.shape) < 0.5
+
+
+def test_known_labels_put_the_factors_at_their_maximum():
+    X, Y, _, _ = topics()
+    beliefs = CooccurrenceFactors(8, **FAST).fit(X[:300], Y[:300]).posterior(X[300:320])
+    observed = known_half(Y[300:320])
+    p = beliefs.given(Y[300:320], observed).probabilities()
+    np.testing.assert_array_equal(p[observed], Y[300:320][observed])
+    fitted = beliefs._fitted
+    expected = beliefs._prepared @ fitted.weights
+
+    def objective(u, i):
+        psi = fitted.loadings @ u + fitted.biases
+        entries = (Y[300 + i] * psi - np.logaddexp(0, psi))[observed[i]].sum()
+        return -entries + fitted.item_precision / 2 * np.sum((u - expected[i]) ** 2)
+
+    for i in range(3):
+        u = minimize(objective, expected[i], args=(i,), tol=1e-10).x
+        truth = expit(fitted.loadings @ u + fitted.biases)
+        np.testing.assert_allclose(p[i][~observed[i]], truth[~observed[i]], atol=1e-3)
+
+
+def test_known_labels_tell_of_the_others():
+    X, Y, _, _ = topics(n=700, d=8)
+    beliefs = CooccurrenceFactors(**FAST).fit(X[:400], Y[:400]).posterior(X[400:])
+    observed = known_half(Y[400:])
+
+    def loss(p):
+        p = np.clip(p, 1e-9, 1 - 1e-9)
+        return -np.mean(np.where(Y[400:], np.log(p), np.log1p(-p))[~observed])
+
+    assert loss(beliefs.given(Y[400:], observed).probabilities()) < loss(beliefs.probabilities()) - 0.01
+
+
+def test_known_labels_in_pieces_blocks_and_sparse():
+    X, Y, _, _ = topics()
+    beliefs = CooccurrenceFactors(8, **FAST).fit(X, Y).posterior(X[:30])
+    observed = known_half(Y[:30])
+    first = observed & known_half(Y[:30], 1)
+    at_once = beliefs.given(Y[:30], observed).probabilities()
+    in_turn = beliefs.given(Y[:30], first).given(sp.csr_array(Y[:30]), sp.csr_array(observed & ~first))
+    np.testing.assert_array_equal(in_turn.probabilities(), at_once)
+    parts = [part.probabilities() for _, part in in_turn.blocks(7)]
+    np.testing.assert_allclose(np.vstack(parts), at_once, atol=1e-6)
+    covariances = in_turn.label_covariances()
+    assert covariances.variances()[observed].max() < 1e-9 < covariances.variances()[~observed].min()

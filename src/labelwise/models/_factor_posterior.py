@@ -14,10 +14,20 @@ from labelwise.models._factor_training import FactorSettings, IntArray, Learnt
 from labelwise.numerics.feature_regression import FeatureUncertainty
 from labelwise.numerics.feature_scaling import FeatureScaling
 from labelwise.numerics.label_correlation import LabelCorrelation
+from labelwise.numerics.linear_algebra import dense
 from labelwise.numerics.term_weights import PreparedFeatures
-from labelwise.posterior import FloatArray, ItemCovariance, LabelCovariances, LabelPosterior
+from labelwise.numerics.weighted_ridge import RowSolver, View
+from labelwise.posterior import (
+    BoolArray,
+    FloatArray,
+    GivenPosterior,
+    ItemCovariance,
+    LabelCovariances,
+    LabelPosterior,
+)
 
 LOGISTIC_VARIANCE = np.pi**2 / 3  # of the noise that makes a 0/1 label out of log-odds
+FOLD_ROUNDS = 15  # of weights and factors, for items some of whose labels are known
 MOST_RANK = 16  # directions in which the labels of an item are believed to move together
 
 
@@ -145,6 +155,19 @@ class FactorPosterior(LabelPosterior):
         """Between the items' factors, from what the training items leave open about the feature weights."""
         return self._fitted.uncertainty.between(self._prepared)
 
+    def given(self, values: Any, observed: Any) -> FoldedPosterior:
+        """Beliefs once some of the items' own labels are known."""
+        return FoldedPosterior(self, values, observed)
+
+    def folded(self, values: BoolArray, observed: BoolArray) -> FloatArray:
+        """(n, q) probabilities with the items' factors where the known labels (n, q) want them."""
+        fitted, u = self._fitted, self._expected
+        labels, asked = (values & observed).astype(np.uint8), observed.astype(np.uint8)
+        view = View(fitted.loadings, labels, asked, np.zeros(self.n_items), fitted.biases)
+        for _ in range(FOLD_ROUNDS):
+            u = RowSolver(steps=8).improve(u, [view], fitted.item_precision, self._expected)
+        return expit(u @ fitted.loadings.T + fitted.biases)
+
     def sample_probabilities(self, n_samples: int, rng: np.random.Generator) -> FloatArray:
         """(s, n, q) probabilities under draws of the labels' factors (one per draw) and the items' own (one each).
 
@@ -163,6 +186,31 @@ class FactorPosterior(LabelPosterior):
             u = self._expected + rng.standard_normal((self.n_items, k)) / np.sqrt(fitted.item_precision)
             drawn[t] = expit(mean * stretch + u @ V.T + fitted.biases - mean)
         return drawn
+
+
+class FoldedPosterior(GivenPosterior):
+    """Beliefs about items some of whose labels are known: their own factors move from Wᵀx to where those labels say.
+
+    Probabilities follow from the moved factors; how the other labels still vary together, from `label_covariances`
+    conditioned on the known ones.
+    """
+
+    def __init__(self, before: FactorPosterior, values: Any, observed: Any) -> None:
+        super().__init__(before, values, observed)
+        self._factor_beliefs = before
+
+    def rows(self, rows: npt.NDArray[np.intp] | slice) -> FoldedPosterior:
+        return FoldedPosterior(self._factor_beliefs.rows(rows), self._values[rows], self._observed[rows])
+
+    def probabilities(self) -> FloatArray:
+        values, observed = (dense(matrix).astype(bool) for matrix in (self._values, self._observed))
+        return np.where(observed, values, self._factor_beliefs.folded(values, observed))
+
+    def given(self, values: Any, observed: Any) -> FoldedPosterior:
+        """With more labels known; the later answer counts where two are about the same label."""
+        newly = dense(observed).astype(bool)
+        merged = np.where(newly, dense(values).astype(bool), dense(self._values).astype(bool))
+        return FoldedPosterior(self._factor_beliefs, merged, dense(self._observed).astype(bool) | newly)
 
 
 def _roots(covariances: FloatArray) -> FloatArray:
