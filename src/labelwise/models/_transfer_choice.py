@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -139,18 +138,28 @@ class Trial:
 
 
 def choose_settings(source: Source, given: SketchSettings, free: Sequence[str], trials: list[Trial]) -> Choice:
-    """The best of the grid over what is `free` ("label_weight", "noise_variance"), and the link at that choice."""
+    """The best found of what is `free` ("label_weight", "noise_variance"), and the link at that choice.
+
+    First the noise, then the weight of labels at the best noise, then the noise beside it: the optimum is flat.
+    """
     label_weights = LABEL_WEIGHTS if "label_weight" in free else (given.label_weight,)
     if source.X.shape[1] > MOST_FEATURES and "label_weight" in free:
         label_weights = (0.0,)
     noises = NOISES if "noise_variance" in free else (given.noise_variance,)
-    grid = [replace(given, label_weight=t, noise_variance=v) for t, v in product(label_weights, noises)]
-    scores = {
-        (settings.label_weight, settings.noise_variance): float(np.mean([t.precision(settings) for t in trials]))
-        for settings in grid
-    }
-    best = max(scores, key=lambda key: scores[key])
-    settings = replace(given, label_weight=best[0], noise_variance=best[1])
+    scores: dict[tuple[float, float], float] = {}
+
+    def best_of(candidates: Iterable[tuple[float, float]]) -> tuple[float, float]:
+        for weight, noise in candidates:
+            if (weight, noise) not in scores:
+                settings = replace(given, label_weight=weight, noise_variance=noise)
+                scores[weight, noise] = float(np.mean([t.precision(settings) for t in trials]))
+        return max(scores, key=lambda key: scores[key])
+
+    _, noise = best_of((label_weights[0], noise) for noise in noises)
+    weight, noise = best_of((weight, noise) for weight in label_weights)
+    at = noises.index(noise)
+    weight, noise = best_of((weight, near) for near in noises[max(at - 1, 0) : at + 2])
+    settings = replace(given, label_weight=weight, noise_variance=noise)
     return Choice(settings, learn_link(trials, settings), scores)
 
 
