@@ -35,13 +35,16 @@ class Desk:
     who : name that answers are saved under
     read_key : waits for a key and returns it
     console : where to print
+    worker_lives : whether somebody makes questions ready, so that waiting for one makes sense
     """
 
     project: Project
     who: str
     read_key: Callable[[], str]
     console: Console
+    worker_lives: Callable[[], bool]
     saved: int = field(default=0, init=False)
+    _typed: str = field(default="", init=False)
 
     def work(self, most: int | None = None) -> int:
         """Ask until the person stops, `most` answers are saved, or nothing is left; how many were saved."""
@@ -52,7 +55,8 @@ class Desk:
         except (Stop, KeyboardInterrupt, EOFError):
             self.console.print("stopped; everything answered is saved")
             return self.saved
-        self.console.print("that is all for now" if lease is not None else "nothing is left to ask")
+        done = lease is None and self.project.is_settled
+        self.console.print("nothing is left to ask" if done else "that is all for now")
         return self.saved
 
     def _ask(self, lease: Lease) -> Lease | None:
@@ -94,6 +98,9 @@ class Desk:
             lease = next(iter(self.project.service.ask(self.who)), None)
             if lease is not None or settled:
                 return lease
+            if not self.worker_lives():
+                self.console.print("no worker is running to make questions ready: labelwise serve-worker", style="red")
+                return None
             if not told:
                 self.console.print("making questions ready ...", style="dim")
                 told = True
@@ -159,7 +166,8 @@ class Desk:
         self.console.print(f"key: there, again: unsure  Enter save{hidden}  s skip  b back  q quit", style="dim")
 
     def _key(self, *, quits: bool = True) -> str:
-        key = self.read_key()
+        typed = self._typed or self.read_key()  # a terminal hands over all that was typed meanwhile at once
+        key, self._typed = ("", "") if typed.startswith("\x1b") else (typed[:1], typed[1:])
         if (quits and key == "q") or key in ("\x03", "\x04"):
             raise Stop
         return key

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,8 +45,8 @@ def ask(
         if tty:
             if not sys.stdin.isatty():
                 raise fail("--tty needs a terminal to read keys from; leave it out to print the question")
-            with _worker_beside(found):
-                desk = Desk(found, person(who), typer.getchar, Console(highlight=False))
+            with _worker_beside(found) as lives:
+                desk = Desk(found, person(who), typer.getchar, Console(highlight=False), lives)
                 typer.echo(f"{desk.work(n)} answers saved")
             return
         leases = next_lease(found, person(who), n or 1)
@@ -58,14 +58,14 @@ def ask(
 
 
 @contextmanager
-def _worker_beside(project: Project) -> Iterator[None]:
-    """A worker in a process of its own, unless one is running already."""
+def _worker_beside(project: Project) -> Iterator[Callable[[], bool]]:
+    """A worker in a process of its own, unless one is running already; a function that tells whether it lives."""
     from labelwise.labelling.locks import worker_is_running
     from labelwise.labelling.worker import start_worker
 
     worker = None if worker_is_running(project.store) else start_worker(project.store)
     try:
-        yield
+        yield lambda: (worker is not None and worker.poll() is None) or worker_is_running(project.store)
     finally:
         if worker is not None:
             worker.terminate()

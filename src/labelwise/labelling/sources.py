@@ -43,7 +43,8 @@ def read_pool(
     if Path(path).is_dir():
         return _pictures(Path(path), labels)
     if file_suffix(path) not in TABLES:
-        where: dict[str, Any] = {} if known is None else {"labels": known}
+        number = isinstance(known, str) and known.lstrip("-").isdigit()  # so many attributes of an ARFF file
+        where: dict[str, Any] = {} if known is None else {"labels": int(str(known)) if number else known}
         return _with_labels(read(path, **where), labels)
     options: dict[str, Any] = {"labels": known} | ({} if id is None else {"id": id})
     if text is not None:

@@ -1,0 +1,203 @@
+"""The commands about projects, from new to report, with exit codes that scripts can use."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sqlite3
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from labelwise import Answer, Project
+from labelwise.cli import app
+from labelwise.data.digit_pictures import make_digit_pictures
+from labelwise.labelling import TrainedLabeller
+from labelwise.labelling.locks import only_worker
+
+TEXTS = [
+    f"{colour} {thing} {n}" for n in range(6) for colour in ("red", "green") for thing in ("apple", "car", "car key")
+]
+
+
+def run(*arguments: object, code: int = 0):
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert done.exit_code == code, done.output + done.stderr
+    return done
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Items, labels, and a project p.db."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"d{n},{text},{'red;' if text.startswith('red') else ''}" for n, text in enumerate(TEXTS)]
+    (tmp_path / "docs.csv").write_text("id,body,tags\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    (tmp_path / "labels.txt").write_text("red\nvehicle\nodd; name, this\n", encoding="utf-8")
+    run("new", "p.db", "--items", "docs.csv", "--text", "body", "--labels", "labels.txt", "--control", 0.2,
+        "--model", "binary_relevance")  # fmt: skip
+    return tmp_path
+
+
+def answer(n: int, who: str = "ann") -> None:
+    """Answer n questions by the command line alone."""
+    for _ in range(n):
+        question = json.loads(run("ask", "p.db", "--json", "--who", who).stdout)[0]
+        text = question["content"]["body"]
+        said = [*(["--yes", "red"] if "red" in text else []), *(["--yes", "vehicle"] if "car" in text else [])]
+        run("tell", "p.db", "--lease", question["lease"], *said, "--others-no", "--who", who)
+
+
+def test_from_new_to_the_model(folder):
+    answer(12)
+    status = json.loads(run("status", "p.db", "--json").stdout)
+    assert (status["items"], status["answers"], status["people"]) == (36, 12, {"ann": 12})
+    shown = run("status", "p.db").stdout
+    assert "12 answers on 12 of 36 items: ann 12" in shown and "odd; name, this" in shown
+    run("serve-worker", "p.db", "--once")
+    (folder / "more.csv").write_text("id,body\nx1,red car\nx2,green apple\n", encoding="utf-8")
+    for out in ("more-out.parquet", "more-out.jsonl"):
+        run("predict", "p.db", "more.csv", "--out", out, "--top", 3, "--threshold", 0.5)
+    done = run("predict", "p.db", "more.csv", "--out", "more-out.csv", "--top", 3, code=2)
+    assert "cannot be joined by ';'" in done.stderr and not (folder / "more-out.csv").exists()
+    run("predict", "p.db", "more.csv", "--out", "more-out.csv", "--threshold", 0.5)
+    rows = [json.loads(line) for line in (folder / "more-out.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert set(rows[0]["labels"]) == {"red", "vehicle"} and rows[1]["labels"] == []
+    run("predict", "p.db", "--out", "own.jsonl")
+    own = [json.loads(line) for line in (folder / "own.jsonl").read_text(encoding="utf-8").splitlines()]
+    with Project("p.db") as project:
+        data = project.labelled()
+    for row in np.flatnonzero(np.diff(data.observed.indptr)):  # what was answered stands
+        assert set(own[row]["labels"]) == {data.label_names[column] for column in data.Y[[row]].indices}
+    run("export", "p.db", "model.skops", "--model")
+    model = TrainedLabeller.load("model.skops")
+    assert model.label_sets([{"body": "a red car"}], threshold=0.5).tolist() == [[True, True, False]]
+    run("report", "p.db", "--out", "report.html")
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "odd; name, this" in page and "12 answers on 12 of 36 items" in page
+
+
+def test_tables_out_and_a_new_project_from_them(folder):
+    answer(5)
+    run("export", "p.db", "labelled.csv")
+    known = "red,vehicle"
+    run("new", "again.db", "--items", "labelled.csv", "--text", "body", "--known", known, "--labels", "labels.txt")
+    with Project("p.db") as first, Project("again.db") as second:
+        one, two = first.labelled(), second.labelled()
+        columns = [two.label_names.index(name) for name in ("red", "vehicle")]
+        assert np.array_equal(one.Y.toarray()[:, :2], two.Y.toarray()[:, columns])
+        assert np.array_equal(one.observed.toarray()[:, :2], two.observed.toarray()[:, columns])
+
+
+def test_answers_out_and_in(folder):
+    answer(4)
+    run("tell", "p.db", "--undo", "--who", "ann")
+    run("export", "p.db", "answers.jsonl", "--answers")
+    run("export", "p.db", "tasks.json")
+    run("new", "q.db", "--items", "docs.csv", "--text", "body", "--labels", "labels.txt")
+    assert "5 new events" in run("import", "q.db", "answers.jsonl", "--answers").stdout
+    assert "0 new events" in run("import", "q.db", "answers.jsonl", "--answers").stdout
+    with Project("p.db") as first, Project("q.db") as second:
+        assert first.events() == second.events()
+    run("new", "r.db", "--items", "docs.csv", "--text", "body", "--labels", "labels.txt")
+    assert "0 new items, 3 new events" in run("import", "r.db", "tasks.json").stdout
+
+
+def test_more_items_with_known_labels(folder):
+    (folder / "more.csv").write_text("id,body,tags\nx1,red car,red;vehicle\nx2,green apple,\n", encoding="utf-8")
+    run("import", "p.db", "more.csv", "--known", "tags")
+    with Project("p.db") as project:
+        assert project.labelled().n_observed == 3
+    assert "in the project already" in run("import", "p.db", "more.csv", code=2).stderr
+
+
+def test_labels_in_mid_campaign(folder):
+    run("labels", "add", "p.db", "new one")
+    run("labels", "rename", "p.db", "new one", "newer")
+    run("labels", "merge", "p.db", "newer", "vehicle")
+    run("labels", "retire", "p.db", "odd; name, this")
+    with Project("p.db") as project:
+        assert project.label_names() == ["red", "vehicle"]
+    assert "is retired" in run("tell", "p.db", "--item", "d0", "--yes", "odd; name, this", code=5).stderr
+    run("tell", "p.db", "--item", "d0", "--yes", "red", "--who", "ann")
+    assert (
+        "mark the answer as a correction"
+        in run("tell", "p.db", "--item", "d0", "--no", "red", "--who", "ann", code=2).stderr
+    )
+    run("tell", "p.db", "--item", "d0", "--no", "red", "--who", "ann", "--correct")
+
+
+def test_numbers_pictures_and_other_formats(folder):
+    rng = np.random.default_rng(0)
+    lines = ["a,b,tag,id", *(f"{x},{y},{int(x > 0)},n{i}" for i, (x, y) in enumerate(rng.standard_normal((20, 2))))]
+    (folder / "numbers.csv").write_text("\n".join(lines), encoding="utf-8")
+    assert "expected 0, 1 or blank" in run("new", "n.db", "--items", "numbers.csv", "--known", "tag,b", code=2).stderr
+    run("new", "n.db", "--items", "numbers.csv", "--known", "tag", "--labels", "0,1")
+    arff = "@relation 'x: -C 1'\n@attribute y {0,1}\n@attribute f numeric\n@data\n1,2.5\n0,1.5\n"
+    (folder / "small.arff").write_text(arff, encoding="utf-8")
+    run("new", "a.db", "--items", "small.arff", "--known", "1", "--labels", "z")
+    with Project("a.db") as project:
+        assert (project.label_names(), project.labelled().n_observed) == (["y", "z"], 2)
+    (folder / "pictures").mkdir()
+    for item, content in zip(range(4), make_digit_pictures(4).items, strict=True):
+        (folder / "pictures" / f"{item}.png").write_bytes(base64.b64decode(content["image"].partition(",")[2]))
+    run("new", "i.db", "--items", "pictures", "--labels", "even,odd", "--strategy", "uncertainty_pairs")
+    question = json.loads(run("ask", "i.db", "--json").stdout)[0]
+    assert question["content"]["image"].endswith(".png") and len(question["labels"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["ask", "none.db"], 6, "there is no project none.db"),
+        (["ask", "docs.csv"], 6, "this is no database file"),
+        (["ask", "music.db"], 6, "holds no labelwise project"),
+        (["new", "p.db", "--items", "docs.csv", "--text", "body", "--labels", "labels.txt"], 6, "is there already"),
+        (["new", "x.db", "--items", "docs.csv", "--text", "body"], 2, "which labels are there?"),
+        (["new", "x.db", "--items", "docs.csv", "--text", "body", "--labels", "no.txt"], 2, "no file 'no.txt'"),
+        (["new", "x.db", "--items", "twice.csv", "--text", "body", "--labels", "a"], 2, "the id 'd1' is given twice"),
+        (["new", "x.db", "--items", "latin.csv", "--text", "body", "--labels", "a"], 2, "not utf-8 text"),
+        (["new", "x.db", "--items", "docs.csv", "--text", "body", "--labels", "a,a"], 2, "'a'"),
+        (["new", "x.db", "--items", "docs.csv", "--text", "body", "--labels", "a", "--model", "m"], 2, "no model 'm'"),
+        (["new", "no/x.db", "--items", "docs.csv", "--text", "body", "--labels", "a"], 6, "is the folder there"),
+        (["tell", "p.db", "--lease", "gone", "--yes", "red"], 5, "no question with the lease"),
+        (["tell", "p.db", "--yes", "red"], 2, "give one of"),
+        (["tell", "p.db", "--item", "d0", "--yes", "rod"], 2, "did you mean 'red'"),
+        (["predict", "p.db", "--out", "x.csv"], 4, "nothing was answered"),
+        (["predict", "p.db", "--out", "x.txt"], 4, "nothing was answered"),
+        (["ask", "p.db", "--tty"], 2, "--tty needs a terminal"),
+        (["ask", "p.db", "-n", "0"], 2, "-n must be at least 1"),
+        (["import", "p.db", "labels.txt"], 2, ""),
+        (["export", "p.db", "out.xyz"], 2, "says no format"),
+    ],
+)  # fmt: skip
+def test_what_goes_wrong_is_one_line_and_an_exit_code(folder, arguments, code, words):
+    (folder / "twice.csv").write_text("id,body\nd1,a\nd1,b\n", encoding="utf-8")
+    (folder / "latin.csv").write_bytes("id,body\nd1,caf\xe9\n".encode("latin-1"))
+    with sqlite3.connect(folder / "music.db") as connection:
+        connection.execute("CREATE TABLE songs (name TEXT)")
+    done = run(*arguments, code=code)
+    assert words in done.stderr and done.stderr.count("\n") == 1
+    assert not (folder / "x.db").exists()
+
+
+def test_a_second_worker_has_an_exit_code_of_its_own(folder):
+    with Project("p.db") as project, only_worker(project.store):
+        assert "one is enough" in run("serve-worker", "p.db", "--once", code=3).stderr
+
+
+def test_when_everything_is_answered_the_exit_code_says_so(folder):
+    with Project("p.db") as project:
+        every = dict.fromkeys(project.label_names(), False)
+        project.tell([Answer(f"d{n}", every) for n in range(36)], who="ann")
+    assert "nothing left to ask" in run("ask", "p.db", "--who", "ann", code=4).stderr
+
+
+def test_demo_projects_are_ready(tmp_path):
+    done = run("demo", "--project", tmp_path / "demo.db")
+    assert "demo-digits.db" in done.stdout
+    ticket = json.loads(run("ask", tmp_path / "demo.db", "--json").stdout)[0]
+    assert len(ticket["content"]["text"]) > 20 and len(ticket["labels"]) >= 20
+    digit = json.loads(run("ask", tmp_path / "demo-digits.db", "--json").stdout)[0]
+    assert digit["content"]["image"].startswith("data:image/png") and len(digit["labels"]) == 1
+    assert "is there already" in run("demo", "--project", tmp_path / "demo.db", code=6).stderr

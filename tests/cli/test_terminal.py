@@ -1,0 +1,145 @@
+"""Labelling in the terminal: a scripted person at a real one, and every key."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from labelwise import LabelData, Project
+from labelwise.cli._terminal import Desk, as_text
+from labelwise.labelling.exchange import read_events_file, write_events
+
+
+def desk(project: Project, keys: str) -> tuple[Desk, io.StringIO]:
+    """A person who presses these keys, and what the screen shows."""
+    screen = io.StringIO()
+    presses = iter(keys)
+
+    def press() -> str:
+        try:
+            return next(presses)
+        except StopIteration:
+            raise EOFError from None
+
+    return Desk(project, "ann", press, Console(file=screen, width=100), lambda: False), screen
+
+
+@pytest.fixture
+def project(tmp_path):
+    data = LabelData.from_arrays(
+        np.random.default_rng(0).standard_normal((30, 2)), label_names=["red", "[round]"], items=list("abcdefghij" * 3)
+    )
+    with Project.create(tmp_path / "p.db", data, control=0, model="binary_relevance") as made:
+        made.refresh()
+        yield made
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    data = LabelData.from_arrays(np.random.default_rng(0).standard_normal((10, 2)), label_names=["red", "round"])
+    settings = {"strategy": "uncertainty_pairs", "control": 0, "model": "binary_relevance"}
+    with Project.create(tmp_path / "pairs.db", data, **settings) as made:
+        made.refresh()
+        yield made
+
+
+def test_keys_toggle_labels_and_enter_saves(project):
+    person, screen = desk(project, "1\r" + "22\r" + "\n" + "q")
+    assert person.work() == 3
+    said = [dict(event.values) for event in project.events()]
+    assert said == [{"red": True, "[round]": False}, {"red": False, "[round]": None}, {"red": False, "[round]": False}]
+    assert "[round]" in screen.getvalue() and "everything answered is saved" in screen.getvalue()
+
+
+def test_a_label_is_found_by_typing(project):
+    person, screen = desk(project, "/rou\x7f\x7found\n\n" + "/zzz\n" + "q")
+    assert person.work() == 1
+    assert project.events()[0].values == {"red": False, "[round]": True}
+    assert "no label has 'zzz' in it" in screen.getvalue()
+
+
+def test_skip_and_back(project):
+    person, screen = desk(project, "b" + "s" + "1\r" + "b" + "\r")
+    assert person.work() == 1
+    assert [event.kind for event in project.events()] == ["skip", "answer", "undo", "answer"]
+    assert project.events()[3].item == project.events()[1].item
+    assert "has no answer to take back" in screen.getvalue()
+
+
+def test_one_label_at_a_time(pairs):
+    person, _ = desk(pairs, "yxnu" + "s")
+    assert person.work(most=3) == 3
+    assert [list(event.values.values()) for event in pairs.events()] == [[True], [False], [None]]
+
+
+def test_an_answer_that_comes_too_late_is_told_and_the_next_question_comes(project, monkeypatch):
+    person, screen = desk(project, "\r" + "\r" + "q")
+    save = project.service.answer_and_ask
+
+    def late(token, values):
+        monkeypatch.setattr(project.service, "answer_and_ask", save)
+        project.service.skip(token)
+        return save(token, values)
+
+    monkeypatch.setattr(project.service, "answer_and_ask", late)
+    assert person.work() == 1
+    assert "not saved: the question was answered or skipped already" in screen.getvalue()
+
+
+def test_the_end_is_told(project):
+    person, screen = desk(project, "\r" * 40)
+    assert person.work() == 30
+    assert "no worker is running" in screen.getvalue()
+    project.refresh()
+    assert person.work() == 30
+    assert "nothing is left to ask" in screen.getvalue()
+
+
+def test_pictures_are_named_and_fields_listed():
+    assert as_text({"title": "a", "image": "data:image/png;base64," + "A" * 500}).count("\n") == 1
+    assert "the page shows it" in as_text("data:image/png;base64,AAAA")
+    assert as_text(None) == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+def test_a_thousand_items_labelled_to_two_hundred_answers(tmp_path):
+    """A scripted person at a real terminal; then exported, and imported into a new project: equal."""
+    pexpect = pytest.importorskip("pexpect")
+    rows = [f"d{n},{['red', 'green'][n % 2]} {['apple', 'car', 'house'][n % 3]} number {n}" for n in range(1000)]
+    (tmp_path / "docs.csv").write_text("id,body\n" + "\n".join(rows), encoding="utf-8")
+    (tmp_path / "labels.txt").write_text("red\nvehicle\n", encoding="utf-8")
+    command = f"{sys.executable} -c 'from labelwise.cli import main; main()'"
+    options = f"new p.db --items {tmp_path / 'docs.csv'} --text body --labels {tmp_path / 'labels.txt'}"
+    shell = {"cwd": str(tmp_path), "encoding": "utf-8", "timeout": 60, "env": {**os.environ, "COLUMNS": "100"}}
+    _, status = pexpect.run(f"{command} {options} --model online_bayes", withexitstatus=True, **shell)
+    assert status == 0
+    child = pexpect.spawn(f"{command} ask p.db --tty --who ann -n 200", **shell)
+    for number in range(1, 201):
+        child.expect(r"body: (\w+) (\w+) number")
+        colour, thing = child.match.groups()
+        child.expect("q quit")
+        keys = dict(re.findall(r"(\d) \[ \][ \d%]* (red|vehicle)", child.before))
+        by_name = {name: key for key, name in keys.items()}
+        child.send((by_name["red"] if colour == "red" else "") + (by_name["vehicle"] if thing == "car" else "") + "\r")
+        child.expect(rf"saved \({number}\)")
+    child.expect("200 answers saved")
+    child.expect(pexpect.EOF)
+    with Project(tmp_path / "p.db") as project:
+        labelled = project.labelled()
+        assert labelled.n_observed == 400
+        write_events(project.events(), str(tmp_path / "answers.jsonl"))
+        _, status = pexpect.run(f"{command} {options.replace('p.db', 'q.db')}", withexitstatus=True, **shell)
+        with Project(tmp_path / "q.db") as copy:
+            copy.record(read_events_file(str(tmp_path / "answers.jsonl")))
+            assert copy.events() == project.events()
+            assert (copy.labelled().Y != labelled.Y).nnz == 0
+            assert (copy.labelled().observed != labelled.observed).nnz == 0
+    truth = {f"d{n}": (n % 2 == 0, n % 3 == 1) for n in range(1000)}
+    for row in np.flatnonzero(np.diff(labelled.observed.indptr)):
+        assert tuple(labelled.Y.toarray()[row]) == truth[labelled.item_ids[row]]
