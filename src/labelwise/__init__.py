@@ -13,6 +13,7 @@ from labelwise.models import (
     LabelGP,
     LabelMixtureGP,
     LatentFactors,
+    ModelAverage,
     OnlineBayes,
     OrthogonalTargetGP,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "LabelGP",
     "LabelMixtureGP",
     "LatentFactors",
+    "ModelAverage",
     "MutualInformation",
     "OnlineBayes",
     "OrthogonalTargetGP",

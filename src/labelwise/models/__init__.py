@@ -10,6 +10,7 @@ from labelwise.models.cooccurrence_transfer import CooccurrenceTransfer
 from labelwise.models.label_gp import LabelGP
 from labelwise.models.label_mixture_gp import LabelMixtureGP
 from labelwise.models.latent_factors import LatentFactors
+from labelwise.models.model_average import ModelAverage
 from labelwise.models.online_bayes import OnlineBayes
 from labelwise.models.orthogonal_target_gp import OrthogonalTargetGP
 
@@ -18,6 +19,7 @@ BY_NAME: dict[str, Callable[[], LabelModel]] = {  # the first is the default
     "binary_relevance": BinaryRelevance,
     "compressed_label_gp": CompressedLabelGP,
     "label_mixture_gp": LabelMixtureGP,
+    "model_average": ModelAverage,
     "online_bayes": OnlineBayes,
     "orthogonal_target_gp": OrthogonalTargetGP,
     "cooccurrence_factors": CooccurrenceFactors,
@@ -35,6 +37,7 @@ __all__ = [
     "LabelMixtureGP",
     "LabelModel",
     "LatentFactors",
+    "ModelAverage",
     "OnlineBayes",
     "OrthogonalTargetGP",
 ]
