@@ -119,3 +119,47 @@ def test_the_report_on_a_made_up_set(tmp_path):
     assert {claim.where for claim in done.claims} >= {"Table 2", "Table 3", "Table 4", "Figure 2", "Section 6"}
     sketched = next(claim for claim in done.claims if "sketched GP is above" in claim.says)
     assert sketched.verdict in ("holds", "holds in part")
+
+
+def half_row(method, seed, joint, unseen):
+    return {
+        "set": "bibtex",
+        "seed": seed,
+        "method": method,
+        "share": None,
+        "seconds": 1.0,
+        "joint": joint,
+        "unseen": unseen,
+        "unseen_first": 0.2,
+    }
+
+
+def test_verdicts_from_made_up_rows():
+    """ML-LCS a point above LFM-SL on every split, well below COSTA on unseen labels; the goal missed at 5 only."""
+    rows = []
+    for seed in range(4):
+        level = 0.4 + 0.05 * seed
+        rows.append(half_row("LFM-SL", seed, [level, 0.2, 0.1], None))
+        rows.append(half_row("ML-LCS", seed, [level + 0.01 + 0.001 * seed, 0.2, 0.1], [0.10 + 0.001 * seed, 0.1, 0.1]))
+        rows.append(half_row("COSTA on factors", seed, [level, 0.2, 0.1], [0.2, 0.1, 0.1]))
+        rows.append(half_row("sketched GP", seed, [0.51, 0.33, 0.23], [0.28, 0.17, 0.13]))
+    (exhibit,) = PAPERS["mllcs"].exhibits({"halves": rows})
+    verdicts = {claim.says: (claim.ours, claim.verdict) for claim in exhibit.claims}
+    ours, verdict = verdicts["ML-LCS beats LFM-SL on all labels (bibtex)"]
+    assert verdict == "holds" and ours.startswith("0.487 against 0.475 at 1, +1.2 ± 0.1 points, 4 splits")
+    assert verdicts["ML-LCS beats COSTA on factors on unseen labels (bibtex)"][1] == "does not hold"
+    goal = "the sketched GP reaches 0.5, 0.32, 0.24 on all labels (bibtex)"
+    assert verdicts[goal] == ("0.510 0.330 0.230, 4 splits", "holds in part")
+    assert verdicts["the sketched GP reaches 0.27, 0.165, 0.12 on unseen labels (bibtex)"][1] == "holds"
+    assert not any("tuned" in says for says in verdicts)  # what was not run is not claimed
+
+
+def test_verdict_on_new_labels_is_paired():
+    rows = [
+        {"set": "bibtex", "seed": s, "answers": [0, 50, 100], "guess": [0.2 + 0.1 * s] * 3, "nothing": [0.1 * s] * 3}
+        for s in range(4)
+    ]
+    rows[0]["guess"] = [0.21] * 3
+    (exhibit,) = PAPERS["mllcs"].exhibits({"new labels": rows})
+    assert exhibit.claims[0].verdict == "holds"
+    assert "ahead for 4 of 4 labels" in exhibit.claims[0].ours
