@@ -110,6 +110,8 @@ def _draw_lines(ax: Axes, panel: Panel) -> None:
     ax.set_axisbelow(True)
     if panel.y_scale == "linear":
         ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    else:
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
     ticks, form = np.array(THRESHOLD_TICKS), "g"
     if panel.x_scale == "log":  # the numbers of rows themselves, but for those that would run into the next
         places = panel.lines[0].x
