@@ -1,6 +1,7 @@
 """Who may import whom: the table of CONTRIBUTING.md, enforced."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,12 @@ def test_the_check_sees_a_violation(tmp_path, monkeypatch):
     bad.write_text("def f():\n    from labelwise import queries\n    import matplotlib.pyplot\n")
     monkeypatch.setattr("test_layers.SOURCE" if __name__ == "test_layers" else f"{__name__}.SOURCE", tmp_path)
     assert len(violations(bad)) == 2
+
+
+def test_sql_is_written_in_the_store_alone():
+    words = re.compile(r"\b(sa\.(select|insert|update|delete|exists|text)\(|exec_driver_sql|sqlite3)")
+    others = [path for path in FILES if SOURCE / "labelling" / "store" not in path.parents]
+    assert [str(path.relative_to(SOURCE)) for path in others if words.search(path.read_text(encoding="utf-8"))] == []
 
 
 def test_package_init_files_only_re_export():

@@ -1,0 +1,53 @@
+"""Figures of a project, and the page made of them."""
+
+import pytest
+
+from labelwise import Answer
+from labelwise.labelling import krippendorff_alpha
+from labelwise.labelling.report import write_report
+from labelwise.labelling.status import status_of
+
+
+@pytest.fixture
+def project(make):
+    made = make(overlap=2, control=0.3, ready=40)
+    said = {"p0": "yy", "p1": "yn", "p2": "nn", "p3": "n?"}
+    for item, words in said.items():
+        for who, word in zip(("ann", "<b>bob</b>"), words, strict=True):
+            made.tell(Answer(item, {"left": {"y": True, "n": False, "?": None}[word]}), who=who)
+    return made
+
+
+def test_answers_agreement_and_people(project):
+    now = status_of(project)
+    left = now.labels[0]
+    assert (left.name, left.yes, left.no, left.unsure) == ("left", 3, 4, 1)
+    assert left.agreement == pytest.approx(krippendorff_alpha([2, 1, 0, 0], [0, 1, 2, 1]), abs=1e-4)
+    assert now.labels[1].agreement is None
+    assert (now.answers, now.answered_items, now.people) == (8, 4, {"ann": 4, "<b>bob</b>": 4})
+    assert now.f1 is None and now.worker is False
+
+
+def test_the_estimate_comes_from_the_random_share(project):
+    worker = project.worker()
+    for _ in range(14):
+        worker.step()
+        for who in ("ann", "<b>bob</b>"):
+            for lease in project.service.ask(who):
+                project.service.answer(lease.token, dict.fromkeys(lease.question.labels, True))
+    worker.step()
+    now = status_of(project)
+    control = {event.item for event in project.events() if event.reason == "control"}
+    assert now.f1["items"] == len(control) > 0
+    assert now.f1["f1"] > 0.6
+    assert len(now.course) >= 2
+    assert now.labels[2].base_rate["rate"] > 0.5
+
+
+def test_the_page_holds_everything_and_runs_nothing(project, tmp_path):
+    project.refresh()
+    write_report(project, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "8 answers on 4 of 40 items, by 2 people" in page
+    assert "&lt;b&gt;bob&lt;/b&gt;" in page and "<b>bob</b>" not in page
+    assert "<script" not in page and "http" not in page.replace("http-equiv", "")
