@@ -23,7 +23,6 @@ NAMES = {
     "evb_random": "CS-BPCA-GP (closed form), random",
     "evb_printed_sign": "CS-BPCA-GP (closed form), sign as printed",
     "vb": "CS-BPCA-GP (iterated), entropy",
-    "pca": "PCA, all directions, entropy",
     "published": "the paper's own recipe",
     "cs_rr": "CS-RR",
     "cs_br": "CS-BR",
