@@ -228,6 +228,18 @@ def test_options_reach_the_fit():
         assert np.all((other > 0) & (other < 1)), option
 
 
+def test_the_published_model_loses_to_the_corrected_one():
+    train, test = (make_shapes(n_items=n, random_state=seed) for n, seed in ((150, 0), (500, 1)))
+    paper = LabelMixtureGP.published(n_components=10, random_state=0)
+    assert paper.restarts == 1 and paper.equation9 == "printed" and paper.n_components == 10
+    ours = LabelMixtureGP(10, restarts=1, random_state=0)
+    aucs = [
+        macro_roc_auc(model.fit(train.X, train.Y).predict_proba(test.X), test.Y.toarray()).value
+        for model in (paper, ours)
+    ]
+    assert 0.6 < aucs[0] < aucs[1] - 0.02
+
+
 def test_restarts_side_by_side_are_the_same():
     X, Y = problem()
     np.testing.assert_allclose(
