@@ -16,7 +16,7 @@ from labelwise.numerics.feature_scaling import FeatureScaling
 from labelwise.numerics.label_correlation import LabelCorrelation
 from labelwise.numerics.linear_algebra import dense
 from labelwise.numerics.term_weights import PreparedFeatures
-from labelwise.numerics.weighted_ridge import RowSolver, View
+from labelwise.numerics.weighted_ridge import RowSolver, View, row_chunks
 from labelwise.posterior import (
     BoolArray,
     FloatArray,
@@ -100,8 +100,11 @@ class FittedFactors:
             return np.broadcast_to(own / self.item_precision, (len(expected), own.size))
         own = own + np.trace(self.label_covariances, axis1=1, axis2=2)
         flat = self.label_covariances.reshape(own.size, -1)  # (q, k²)
-        outer = (expected[:, :, None] * expected[:, None, :]).reshape(len(expected), -1)
-        return np.maximum(outer @ flat.T, 0.0) + own / self.item_precision
+        result = np.empty((len(expected), own.size))
+        for part in row_chunks(len(expected), flat.shape[1]):
+            outer = expected[part][:, :, None] * expected[part][:, None, :]  # (rows, k, k)
+            result[part] = np.maximum(outer.reshape(len(outer), -1) @ flat.T, 0.0)
+        return result + own / self.item_precision
 
 
 class FactorPosterior(LabelPosterior):
