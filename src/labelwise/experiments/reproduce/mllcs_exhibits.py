@@ -267,10 +267,9 @@ def _time(runs: list[Outcome]) -> Exhibit:
 
 
 def _new_labels(runs: list[Outcome]) -> Exhibit:
-    rows, pictures, claims = [], [], []
+    rows, pictures, claims, answers = [], [], [], runs[0]["answers"]
     for name in _distinct(runs, "set"):
         of = [r for r in runs if r["set"] == name]
-        answers = of[0]["answers"]
         curves = {start: np.array([r[start] for r in of]) for start in ("guess", "nothing")}
         for start, values in curves.items():
             cells = [Cell(f"{values[:, at].mean():.3f}") for at in (0, len(answers) // 2, -1)]
@@ -297,7 +296,7 @@ def _new_labels(runs: list[Outcome]) -> Exhibit:
             "Average precision on the test items."
         ],
         pictures=pictures,
-        header=["", "at once", "after 50 answers", "after 100", "mean"],
+        header=["", "at once", *(f"after {answers[at]}" for at in (len(answers) // 2, -1)), "mean"],
         rows=rows,
         note="The same pools, models and ways of asking, paired label by label.",
         claims=claims,
