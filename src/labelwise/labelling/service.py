@@ -170,7 +170,7 @@ class Service:
         held = find_lease(connection, token)
         if held is None:
             raise AnswerRefused(f"there is no question with the lease {token!r}; ask for one")
-        said, notices = self._checked(connection, values)
+        said, notices = self._checked(self._known(connection), values)
         before = None if held.state == "open" else event_of_lease(connection, token)
         if before is not None:
             if before[1] != said:
@@ -196,7 +196,7 @@ class Service:
         return "the answer came after its time, but nobody else had the question: it counts"
 
     def _tell(self, connection: sa.Connection, answer: Answer, item: int, who: str) -> Receipt:
-        said, notices = self._checked(connection, answer.values)
+        said, notices = self._checked(self._known(connection), answer.values)
         mine = [lease for lease in leases_of(connection, who) if lease.item == item]
         asked = next((lease for lease in mine if lease.label == WHOLE_ITEM or lease.label in said), None)
         if asked is not None:
@@ -220,9 +220,8 @@ class Service:
                     "mark the answer as a correction to change it"
                 )
 
-    def _checked(self, connection: sa.Connection, values: Values) -> tuple[dict[int, int], list[str]]:
+    def _checked(self, known: StoredLabels, values: Values) -> tuple[dict[int, int], list[str]]:
         """Values by label number, and what to say of labels that have gone meanwhile; their answers are kept too."""
-        known = self._known(connection)
         said: dict[int, int] = {}
         notices: list[str] = []
         refused: AnswerRefused | None = None

@@ -39,6 +39,7 @@ from labelwise.labelling.terms import Settings
 POLL_SECONDS = 0.2  # between looks into the store while nothing is new
 SAVE_SECONDS = 30  # between two files of the model while answers keep coming
 AT_ONCE = 100  # questions written in one go
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 0.2  # seconds between two writes of one plan
 LOW_WATER = 0.5  # share of the questions to keep ready below which new ones are made
 
 
@@ -116,7 +117,10 @@ class Worker:
             self._write(drop_other_plans, number, range(start, start + AT_ONCE))
 
     def _write(self, task: Callable[..., None], *arguments: Any) -> None:
+        """Write, then let others in for as long: a lock taken again at once would never be theirs."""
+        began = time.perf_counter()
         self.store.write(lambda connection: task(connection, *arguments))
+        time.sleep(min(max(time.perf_counter() - began, SHORTEST_PAUSE), LONGEST_PAUSE))
 
     def _is_due(self, seen: Seen) -> bool:
         with self.store.reading() as connection:

@@ -106,12 +106,15 @@ class Store:
     def _do(self, batch: list[_Job]) -> None:
         try:
             with self._transaction() as connection:
-                for job in batch:
-                    job.run(connection, self._told)
+                if len(batch) == 1:
+                    batch[0].run_alone(connection)
+                else:
+                    for job in batch:
+                        job.run(connection, self._told)
         except BaseException as error:  # nothing of it was saved
             for job in batch:
                 job.error = job.error or error
-            if not isinstance(error, StoreError):
+            if not isinstance(error, Exception):
                 raise
         finally:
             for job in batch:
@@ -162,6 +165,10 @@ class _Job:
         self._value: Any = None
         self.error: BaseException | None = None
         self.done = False
+
+    def run_alone(self, connection: sa.Connection) -> None:
+        """Without a savepoint: where it fails, the transaction is its own."""
+        self._value = self._task(connection)
 
     def run(self, connection: sa.Connection, told: Callable[[], AbstractContextManager[None]]) -> None:
         connection.exec_driver_sql("SAVEPOINT task")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any
 
 import sqlalchemy as sa
@@ -24,15 +25,19 @@ class StoredLabels:
     gone: dict[str, str | None]  # a label no longer in use, by name, to the one it was merged into; None is retired
     all_names: dict[int, str]
 
-    @property
+    @cached_property
     def column_of(self) -> dict[int, int]:
         """The place of each label in use."""
         return {label: column for column, label in enumerate(self.ids)}
 
+    @cached_property
+    def _number_of(self) -> dict[str, int]:
+        return dict(zip(self.names, self.ids, strict=True))
+
     def id_of(self, name: str) -> int:
         """The number of a label in use, by name; a merged or retired one is told apart from one that never was."""
-        if name in self.names:
-            return self.ids[self.names.index(name)]
+        if name in self._number_of:
+            return self._number_of[name]
         if name in self.gone:
             target = self.gone[name]
             what = "is retired and takes no answers" if target is None else f"was merged into {target!r}; use that one"
