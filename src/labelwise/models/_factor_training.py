@@ -88,7 +88,7 @@ def seen_counts(cooccurrence: FloatArray, seen: IntArray, unseen: IntArray, *, d
     known = ~np.isnan(values)
     if not diagonal:
         known[np.arange(seen.size), np.arange(seen.size)] = False
-    return Counts(np.where(known, values, 0.0), known)
+    return Counts(values, known)
 
 
 def precision_of(name: str, n_entries: int) -> Any:

@@ -37,10 +37,13 @@ class Penalties:
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Co-occurrence counts of the labels of Y (rows) with these and further labels (columns)."""
+    """Co-occurrence counts of the labels of Y (rows) with these and further labels (columns); 0 where unknown."""
 
-    values: FloatArray  # (q, c), 0 where unknown
+    values: FloatArray  # (q, c)
     known: BoolArray  # (q, c)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", np.where(self.known, self.values, 0.0))  # whatever lay under the mask
 
     def successes(self, weight: float) -> FloatArray:
         return weight * self.values
