@@ -6,12 +6,13 @@ import os
 import random
 import secrets
 import signal
-import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import get_context
 from multiprocessing.connection import Client, Listener
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,7 @@ from typing import Any
 import numpy as np
 
 from labelwise import LabelData
-from labelwise.labelling import Project
-from labelwise.labelling.worker import start_worker
+from labelwise.labelling import Project, WorkerBusy
 
 CLIENTS = 8
 LEASE = 5.0  # seconds
@@ -41,12 +41,20 @@ def make_project(location: str) -> Project:
 
 
 def serve(location: str, socket: str) -> None:
-    """Answer requests (name of a method, arguments) until killed; a worker is started beside it."""
+    """Answer requests (name of a method, arguments) until killed."""
     project = Project(location)
-    start_worker(project.store, OPENBLAS_NUM_THREADS="1")
     with Listener(socket, "AF_UNIX", backlog=32, authkey=KEY) as listener:
         while True:
             threading.Thread(target=_talk, args=(project, listener.accept()), daemon=True).start()
+
+
+def train(location: str) -> None:
+    """Be the worker until killed; a server may need a moment to see that the one before is gone."""
+    while True:
+        try:
+            Project(location).worker().run()
+        except WorkerBusy:
+            time.sleep(0.05)
 
 
 def _talk(project: Project, connection: Any) -> None:
@@ -63,23 +71,27 @@ def _talk(project: Project, connection: Any) -> None:
 
 
 class Service:
-    """Start and kill the service."""
+    """Start and kill the service and its worker, each a process of its own, forked from one that has imported all."""
 
     def __init__(self, location: str, folder: Path) -> None:
         self.location, self.folder = location, folder
+        self._processes = get_context("forkserver")
+        self._processes.set_forkserver_preload(["labelwise.labelling"])
         self.start()
 
     def start(self) -> None:
         self.socket = str(self.folder / f"s{secrets.token_hex(4)}")
-        command = [sys.executable, __file__, self.location, self.socket]
-        self.process = subprocess.Popen(
-            command, start_new_session=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-        )
+        targets = ((serve, (self.location, self.socket)), (train, (self.location,)))
+        self.running = [self._processes.Process(target=target, args=args, daemon=True) for target, args in targets]
+        for process in self.running:
+            process.start()
 
     def kill(self) -> None:
-        """SIGKILL to the service and its worker at once: they are one group of processes."""
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        """SIGKILL to both."""
+        for process in self.running:
+            os.kill(process.pid, signal.SIGKILL)
+        for process in self.running:
+            process.join()
 
 
 # -- the clients -------------------------------------------------------------------------------------------------------
@@ -195,8 +207,6 @@ def _wait_for_progress(crowd: list[Annotator], answers: int = 5) -> None:
 @contextmanager
 def _short_folder() -> Iterator[Path]:
     """A folder whose path is short enough for a socket."""
-    import tempfile
-
     with tempfile.TemporaryDirectory(prefix="lw") as folder:
         yield Path(folder)
 
@@ -218,7 +228,3 @@ def postgresql_server(folder: Path) -> Iterator[tuple[str, str] | None]:
         yield tuple(f"{server.get_uri()}&options=-csearch_path%3D{name}" for name in ("killed", "unbroken"))
     finally:
         server.cleanup()
-
-
-if __name__ == "__main__":
-    serve(sys.argv[1], sys.argv[2])
