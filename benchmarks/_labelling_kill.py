@@ -24,11 +24,12 @@ from labelwise.labelling import Project, WorkerBusy
 
 CLIENTS = 8
 LEASE = 5.0  # seconds
+THINKING = 0.1  # seconds at most, before an answer
 LABELS = ("left", "low", "far")
 KEY = b"labelwise"
 
 
-def make_pool(n: int = 3000) -> LabelData:
+def make_pool(n: int = 20_000) -> LabelData:
     X = np.random.default_rng(0).standard_normal((n, 2))
     return LabelData.from_arrays(X, label_names=LABELS, item_ids=[f"p{i}" for i in range(n)])
 
@@ -105,7 +106,6 @@ class Annotator(threading.Thread):
         self.who, self.service, self.stop = f"client {number}", service, stop
         self.rng = random.Random(number)
         self.acknowledged: dict[int, tuple[str, dict[str, bool]]] = {}
-        self.given: list[str] = []
         self.refused: list[str] = []
         self._line: Any = None
 
@@ -117,7 +117,7 @@ class Annotator(threading.Thread):
                 lease = leases[0] if fine and leases else None
                 time.sleep(0.0 if lease else 0.02)
                 continue
-            self.given.append(lease.question.item)
+            time.sleep(self.rng.uniform(0.0, THINKING))
             values = {name: self.rng.random() < 0.4 for name in lease.question.labels}
             fine, said = self._call("answer_and_ask", lease.token, values)
             if fine:

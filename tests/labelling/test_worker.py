@@ -48,6 +48,26 @@ def test_a_failed_training_changes_nothing_and_is_reported(make, location, monke
     assert status_of(project).trouble is None
 
 
+def test_items_that_cannot_be_read_any_more_are_reported_and_the_worker_goes_on(make, location, monkeypatch):
+    project = make(location)
+    project.refresh()
+    worker = project.worker()
+    project.tell(Answer("p0", SAID))
+
+    def fail(self, *_):
+        raise FileNotFoundError("the pictures have moved")
+
+    monkeypatch.setattr("labelwise.labelling.features.Featurizer.transform", fail)
+    assert worker.step()
+    assert not worker.step()
+    assert "the pictures have moved" in status_of(project).trouble
+    assert len(ready_items(project)) >= 9
+    monkeypatch.undo()
+    project.tell(Answer("p1", SAID))
+    assert worker.step()
+    assert project.is_settled and status_of(project).trouble is None
+
+
 def test_a_killed_training_is_reported_and_the_last_good_questions_stay(make, location):
     project = make(location)
     project.refresh()

@@ -109,6 +109,7 @@ class Project:
             begin_project(connection, asdict(chosen))
             add_labels(connection, data.label_names, OWNER, time.time())
             _add_data(connection, data, chosen)
+        model_path(store).unlink(missing_ok=True)  # of an earlier project of that name
         store.close()
         return cls(location)
 
@@ -298,11 +299,11 @@ def _knowing_everything(learner: Learner) -> Campaign:
 def _let_answers_stand(data: LabelData, label_names: Sequence[str], sets: npt.NDArray[np.bool_]) -> None:
     """Put what is known in the place of what was predicted; a model may be older than the labels."""
     place = {name: column for column, name in enumerate(label_names)}
-    known = data.observed_mask().tocoo()
-    Y = data.Y.tocsr()
-    for row, column in zip(known.row.tolist(), known.col.tolist(), strict=True):
-        if data.label_names[column] in place:
-            sets[row, place[data.label_names[column]]] = Y[row, column]
+    column_of = np.array([place.get(name, -1) for name in data.label_names])
+    for entries, value in ((data.observed_mask(), False), (data.Y, True)):
+        rows, columns = entries.nonzero()
+        predicted = column_of[columns] >= 0
+        sets[rows[predicted], column_of[columns[predicted]]] = value
 
 
 def _record(connection: sa.Connection, events: list[Event]) -> int:

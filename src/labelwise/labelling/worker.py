@@ -16,6 +16,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from labelwise.labelling.errors import StoreError
 from labelwise.labelling.estimates import report_of
 from labelwise.labelling.learner import Learner, Seen
 from labelwise.labelling.locks import only_worker
@@ -23,6 +24,8 @@ from labelwise.labelling.model_files import TrainedLabeller
 from labelwise.labelling.planning import Planner
 from labelwise.labelling.store import Store
 from labelwise.labelling.store.engine import pieces, read_value
+from labelwise.labelling.store.events import last_event
+from labelwise.labelling.store.labels import last_change
 from labelwise.labelling.store.questions import (
     Ready,
     count_ready,
@@ -79,20 +82,22 @@ class Worker:
 
     def step(self) -> bool:
         """Do what there is to do, if anything: train on new answers, or make more questions; whether it did."""
-        self.learner.catch_up()
-        seen = self.learner.seen
-        if seen == self._failed_at or not self._is_due(seen):
+        now, due = self._look()
+        if now == self._failed_at or not due:
             self.keep_model()
             return False
         with self.store.writing() as connection:
             expire(connection, time.time())
-            number = begin_training(connection, seen.event, seen.change, time.time())
+            number = begin_training(connection, now.event, now.change, time.time())
             leased = [(held.item, held.label) for held in open_leases(connection)]
         try:
+            self.learner.catch_up()
             ready = Planner(self.learner, leased).plan(self.settings.ready)
             report = report_of(self.learner)
+        except StoreError:
+            raise
         except Exception as error:
-            self._give_up(number, error)
+            self._give_up(number, now, error)
             return True
         self._put_in_place(number, ready, report)
         self._planned, self._unsaved = len(ready), True
@@ -101,14 +106,25 @@ class Worker:
         self._on_event(f"{report['answers']} answers learnt, {len(ready)} questions ready")
         return True
 
+    def _look(self) -> tuple[Seen, bool]:
+        """Up to where the store goes now, and whether there is something to do about it."""
+        with self.store.reading() as connection:
+            now = Seen(last_event(connection), last_change(connection))
+            good = last_good(connection)
+            ready = count_ready(connection)
+        if good is None or (good.seen_event, good.seen_change) != (now.event, now.change):
+            return now, True
+        return now, ready < LOW_WATER * min(self.settings.ready, self._planned)
+
     def _put_in_place(self, number: int, ready: list[Ready], report: dict[str, Any]) -> None:
         """Bit by bit, so that no answer waits long; seen all at once when the training is marked as good."""
         for part in pieces(ready, AT_ONCE):
             self._write(write_plan, number, part)
 
         def switch(connection: sa.Connection) -> None:
-            trim_plan(connection, number, self.learner.seen.event)
-            end_training(connection, number, "good", time.time(), report=report)
+            seen = self.learner.seen  # perhaps more than there was when the training began
+            trim_plan(connection, number, seen.event)
+            end_training(connection, number, "good", time.time(), report=report, seen=(seen.event, seen.change))
 
         self._write(switch)
         with self.store.reading() as connection:
@@ -122,19 +138,12 @@ class Worker:
         self.store.write(lambda connection: task(connection, *arguments))
         time.sleep(min(max(time.perf_counter() - began, SHORTEST_PAUSE), LONGEST_PAUSE))
 
-    def _is_due(self, seen: Seen) -> bool:
-        with self.store.reading() as connection:
-            good = last_good(connection)
-            ready = count_ready(connection)
-        if good is None or (good.seen_event, good.seen_change) != (seen.event, seen.change):
-            return True
-        return ready < LOW_WATER * min(self.settings.ready, self._planned)
-
-    def _give_up(self, number: int, error: Exception) -> None:
+    def _give_up(self, number: int, now: Seen, error: Exception) -> None:
         message = f"{type(error).__name__}: {error}"
         with self.store.writing() as connection:
             end_training(connection, number, "failed", time.time(), message=message)
-        self._failed_at = self.learner.seen
+        self._failed_at = now
+        self.learner = Learner(self.store, self.settings)  # what broke half-way is not gone on with
         self._on_event(f"training failed, the last good model stays: {message}")
 
     def keep_model(self) -> None:

@@ -23,9 +23,12 @@ def end_training(
     *,
     message: str | None = None,
     report: dict[str, Any] | None = None,
+    seen: tuple[int, int] | None = None,
 ) -> None:
+    """Note how a training ended, and the last event and change that it saw where that is known better now."""
     ended = trainings.update().where(trainings.c.id == number)
-    connection.execute(ended.values(state=state, finished_at=at, message=message, report=report))
+    known = {} if seen is None else {"seen_event": seen[0], "seen_change": seen[1]}
+    connection.execute(ended.values(state=state, finished_at=at, message=message, report=report, **known))
 
 
 def mark_killed(connection: sa.Connection, at: float) -> int:
