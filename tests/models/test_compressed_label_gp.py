@@ -9,6 +9,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct
 
 from labelwise import CompressedLabelGP, Diagnosis, MutualInformation, Threshold, read
+from labelwise.numerics.box_lasso import recover_box_lasso
 from labelwise.numerics.gaussian_recovery import condition, shrunk_label_prior
 from labelwise.numerics.label_codes import CompressedLabels, KnownLabels
 from labelwise.numerics.sparse_recovery import recover_vb
@@ -537,3 +538,16 @@ def test_yeast_precision_with_and_without_a_random_projection(shared_data):
 
     assert precision() >= 0.74 and precision(projection="pca") >= 0.74
     assert precision(projection="gaussian") < 0.65
+
+
+@pytest.mark.parametrize("center", [True, False])
+def test_scores_by_any_decoder_are_those_of_the_predicted_codes(center):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 6))
+    Y = X @ rng.standard_normal((6, 10)) > 1
+    model = CompressedLabelGP("gaussian", n_compressed=7, center=center, label_prior="sparse", random_state=0).fit(X, Y)
+    beliefs = model.posterior(X)
+    codes = beliefs._codes.mean + model.projection_ @ model.label_mean_  # of labels that are not centred
+    np.testing.assert_allclose(beliefs.scores("l2"), codes @ np.linalg.pinv(model.projection_).T, atol=1e-10)
+    np.testing.assert_allclose(beliefs.scores("lasso"), recover_box_lasso(codes, model.projection_), atol=1e-10)
+    np.testing.assert_array_equal(beliefs.ranking(), beliefs.scores())

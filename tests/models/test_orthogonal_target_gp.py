@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from labelwise.models import OrthogonalTargetGP
-from labelwise.models._target_decoders import DECODERS, CodeDecoder
+from labelwise.models._code_decoders import DECODERS, CodeDecoder
 from labelwise.numerics.gaussian_recovery import condition
 from labelwise.numerics.label_codes import addressed_projection
 from labelwise.numerics.target_kernel import separate_evidence

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
+from labelwise.models._code_decoders import CodeDecoder
 from labelwise.models._code_regression import CodeRegression
 from labelwise.models._label_decoders import Codes, Decoded, Decoder
 from labelwise.numerics.calibration import LogisticLink
@@ -31,6 +32,8 @@ class FittedCodes:
     scaling: FeatureScaling
     regression: CodeRegression
     decoder: Decoder
+    family: CodeDecoder  # other ways from codes to scores, by name
+    offset: FloatArray  # (k,) Φ ȳ, what a centred regression takes off its codes
     link: LogisticLink
     correlation: LabelCorrelation | None  # of an item's labels; None: as the decoder has it
     n_labels: int
@@ -84,8 +87,14 @@ class CompressedPosterior(LabelPosterior):
         """(n, q) variance of the recovered labels, noise included; 0 where the label is known."""
         return self._decoded.variance
 
-    def scores(self) -> FloatArray:
-        """(n, q) what the model ranks labels by: the means, and where those tie at 0, what is left of the codes."""
+    def scores(self, decoder: str | None = None) -> FloatArray:
+        """(n, q) what the model ranks labels by: the means, and where those tie at 0, what is left of the codes.
+
+        A named `decoder` ("lasso", "omp", "scaled_linear", ...: those of `OrthogonalTargetGP`) serves instead; it heeds
+        no answers.
+        """
+        if decoder is not None:
+            return self._fitted.family.scores(self._codes.mean + self._fitted.offset, decoder)
         return self._decoded.score
 
     def probabilities(self) -> FloatArray:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from labelwise.models._target_decoders import CodeDecoder
+from labelwise.models._code_decoders import CodeDecoder
 from labelwise.models._target_regression import GroupRegression, TargetRegression
 from labelwise.models._target_search import KernelGroup, SearchOptions, kernel_matrix, search_groups, warm_starts
 from labelwise.models._training_rows import TrainingRows

@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
+from labelwise.models._code_decoders import CodeDecoder
 from labelwise.models._code_regression import CodeRegression, KernelOptions, learn_codes
 from labelwise.models._compressed_posterior import CompressedPosterior, FittedCodes
 from labelwise.models._label_code import LabelCode, SparseOptions, learn_code, make_plan
@@ -166,7 +167,9 @@ class CompressedLabelGP(LabelModel):
         link, self.thresholds_ = fit_decoder_link(decoder, left_out, labels, priority)
         by_default = self.label_prior == "auto" and self.inference == "marginal"
         correlation = code.correlation(float(np.median(left_out.variance))) if by_default else None
-        self._fitted = FittedCodes(scaling, regression, decoder, link, correlation, self.n_labels_)
+        family = CodeDecoder(code.projection, base_rates(Y, observed), max(1, round(float(Y.sum() / len(Y)))))
+        offset = code.projection @ code.label_mean
+        self._fitted = FittedCodes(scaling, regression, decoder, family, offset, link, correlation, self.n_labels_)
         self.projection_, self.label_mean_ = code.projection, code.label_mean
         self.kernel_, self.amplitude_ = training.fitted.kernel, found.amplitude
         self.noise_variance_, self.log_evidence_ = found.noise, found.log_evidence

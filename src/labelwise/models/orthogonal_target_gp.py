@@ -7,8 +7,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
+from labelwise.models._code_decoders import DECODERS, DecoderName
 from labelwise.models._label_code import FEW_LABELS
-from labelwise.models._target_decoders import DECODERS, DecoderName
 from labelwise.models._target_posterior import OrthogonalTargetPosterior, PoolMemory
 from labelwise.models._target_search import Optimizer, SearchOptions
 from labelwise.models._target_state import (
