@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -181,6 +183,19 @@ def test_recording_the_same_events_twice_adds_nothing(make, location, pool):
     assert copy.record(project.events()) == 0
     assert copy.events() == project.events()
     assert np.array_equal(copy.labelled().Y.toarray(), project.labelled().Y.toarray())
+
+
+def test_recorded_answers_to_labels_that_are_gone_are_kept_or_go_where_they_were_merged(make):
+    project, copy = make(), make()
+    project.tell(Answer("p0", {"left": True, "low": False, "far": True}), who="ann")
+    copy.retire_label("left")
+    copy.merge_labels("far", "low")
+    assert copy.record(project.events()) == 1
+    assert copy.events()[0].values["left"] is True
+    assert copy.labelled().label_names == ("low",)
+    with pytest.raises(ProjectError, match="there is no label 'unheard of'"):
+        copy.record([replace(project.events()[0], at=5.0, values={"unheard of": True})])
+    assert len(copy.events()) == 1
 
 
 def test_the_majority_counts_and_between_equals_the_last_word(make, location):

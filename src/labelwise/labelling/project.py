@@ -317,8 +317,10 @@ def _record(connection: sa.Connection, events: list[Event]) -> int:
         if known is not None:
             number_of[event.id] = known
             continue
-        values = {labels.id_of(name): -1 if value is None else int(value) for name, value in event.values.items()}
-        asked = WHOLE_ITEM if event.asked is None else labels.id_of(event.asked)
+        values = {
+            labels.recorded_id_of(name): -1 if value is None else int(value) for name, value in event.values.items()
+        }
+        asked = WHOLE_ITEM if event.asked is None else labels.recorded_id_of(event.asked)
         undoes = None if event.undoes is None else number_of[event.undoes]
         new = NewEvent(event.at, event.who, item, event.kind, asked, event.reason, values, undoes=undoes)
         number_of[event.id] = add_event(connection, new)

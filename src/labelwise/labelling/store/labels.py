@@ -46,6 +46,13 @@ class StoredLabels:
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise ProjectError(f"there is no label {name!r} in the project{hint}")
 
+    def recorded_id_of(self, name: str) -> int:
+        """The number that answers given elsewhere go to: a merged label's target, a retired label's own."""
+        if name in self._number_of or name not in self.gone:
+            return self.id_of(name)
+        target = self.gone[name]
+        return self.last_id_of(name) if target is None else self.recorded_id_of(target)
+
     def last_id_of(self, name: str) -> int:
         """The number of a label that is or was in use."""
         return max(label for label, known in self.all_names.items() if known == name)
