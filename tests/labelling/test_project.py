@@ -187,12 +187,13 @@ def test_recording_the_same_events_twice_adds_nothing(make, location, pool):
 
 def test_recorded_answers_to_labels_that_are_gone_are_kept_or_go_where_they_were_merged(make):
     project, copy = make(), make()
-    project.tell(Answer("p0", {"left": True, "low": False, "far": True}), who="ann")
+    project.tell(Answer("p0", {"far": True, "left": True, "low": False}), who="ann")
     copy.retire_label("left")
     copy.merge_labels("far", "low")
     assert copy.record(project.events()) == 1
     assert copy.events()[0].values["left"] is True
     assert copy.labelled().label_names == ("low",)
+    assert copy.labelled().Y[0, 0]
     with pytest.raises(ProjectError, match="there is no label 'unheard of'"):
         copy.record([replace(project.events()[0], at=5.0, values={"unheard of": True})])
     assert len(copy.events()) == 1

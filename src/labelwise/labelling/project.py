@@ -25,6 +25,7 @@ from labelwise.labelling.store.engine import begin_project, read_value
 from labelwise.labelling.store.events import NewEvent, add_event, add_given, last_event, move_votes, read_events
 from labelwise.labelling.store.items import add_items, item_ids, item_names
 from labelwise.labelling.store.labels import (
+    StoredLabels,
     add_labels,
     last_change,
     merge_labels,
@@ -34,7 +35,7 @@ from labelwise.labelling.store.labels import (
     retire_label,
 )
 from labelwise.labelling.store.questions import clear_questions, forget_beliefs, withdraw
-from labelwise.labelling.store.schema import WHOLE_ITEM
+from labelwise.labelling.store.schema import UNSURE, WHOLE_ITEM
 from labelwise.labelling.store.trainings import forget_trainings, last_good
 from labelwise.labelling.terms import Event, Lease, Receipt, Settings
 from labelwise.labelling.worker import Worker, labeller_of, model_path
@@ -317,9 +318,7 @@ def _record(connection: sa.Connection, events: list[Event]) -> int:
         if known is not None:
             number_of[event.id] = known
             continue
-        values = {
-            labels.recorded_id_of(name): -1 if value is None else int(value) for name, value in event.values.items()
-        }
+        values = _codes(event, labels)
         asked = WHOLE_ITEM if event.asked is None else labels.recorded_id_of(event.asked)
         undoes = None if event.undoes is None else number_of[event.undoes]
         new = NewEvent(event.at, event.who, item, event.kind, asked, event.reason, values, undoes=undoes)
@@ -327,6 +326,15 @@ def _record(connection: sa.Connection, events: list[Event]) -> int:
         withdraw(connection, item, asked)
         added += 1
     return added
+
+
+def _codes(event: Event, labels: StoredLabels) -> dict[int, int]:
+    """Values by the numbers of labels here; of labels that were merged, yes to either is yes."""
+    values: dict[int, int] = {}
+    for name, value in event.values.items():
+        label, code = labels.recorded_id_of(name), UNSURE if value is None else int(value)
+        values[label] = max(code, values.get(label, code))
+    return values
 
 
 def _features(data: LabelData, text: str | None, images: str | None) -> dict[str, Any]:
