@@ -55,7 +55,7 @@ UNTUNED = {"SVM, C = 1": (LinearSVC(tol=0.1, max_iter=300),)}
 SETS = ("enron", "bibtex", "rcv1sub1", REUTERS, "delicious")
 SIZES = (100, 300, 1000, 3000)
 MOST_ROWS = {"delicious": 2000, REUTERS: 3000}  # where the rivals would take too long
-QUICK_ROWS = 600
+QUICK_ROWS = 300
 SPLITS = 3
 PAPER_SAMPLES = (5, 20, 80)
 THRESHOLDS = 48  # of figure 4, equal steps of the log-odds

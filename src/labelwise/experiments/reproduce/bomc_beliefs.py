@@ -8,7 +8,16 @@ from labelwise.experiments.figures import as_png
 from labelwise.experiments.jobs import Outcome
 from labelwise.experiments.report import Cell, Picture
 from labelwise.experiments.reproduce.bomc_figures import Line, Panel, draw_panels
-from labelwise.experiments.reproduce.bomc_runs import EXPECTED, PUBLISHED, distinct, mean_of, rows_of, select, stages
+from labelwise.experiments.reproduce.bomc_runs import (
+    EXPECTED,
+    PUBLISHED,
+    distinct,
+    mean_of,
+    rows_of,
+    select,
+    stage_names,
+    stages,
+)
 from labelwise.experiments.reproduce.claims import Claim, Exhibit, Verdict
 from labelwise.experiments.reproduce.verdicts import points
 from labelwise.experiments.statistics import paired_difference
@@ -37,7 +46,7 @@ def beliefs(runs: list[Outcome]) -> Exhibit:
             "if each had been seen alone. A believed F1 ranks rules and labels; it is no estimate to quote."
         ],
         pictures=[Picture("bomc-believed", drawn, caption, "Believed and real macro-F1 against training rows")],
-        header=["believed / real", "fewest rows", "middle", "all rows"],
+        header=["believed / real", *stage_names(runs)],
         rows=rows,
         note="Mean over splits, labels of the test rows.",
     )

@@ -26,6 +26,7 @@ from labelwise.experiments.reproduce.bomc_runs import (
     rules,
     scores_of,
     select,
+    stage_names,
     stages,
     with_error,
 )
@@ -78,9 +79,9 @@ def _curves(runs: list[Outcome]) -> Exhibit:
             *([STAND_IN] if sets == [MADE_UP] else []),
         ],
         pictures=[_curves_picture(runs, name) for name in sets],
-        header=["", "fewest rows", "middle", "all rows"],
+        header=["", *stage_names(runs)],
         rows=rows,
-        note="Macro-F1 with its standard error over splits, after the fewest, the middle and the most training rows.",
+        note="Macro-F1 with its standard error over splits.",
         claims=_curve_claims(runs),
     )
 
@@ -192,7 +193,7 @@ def _coupling(runs: list[Outcome]) -> Exhibit:
             "10⁴. Most of what coupling gains on few rows goes when it is 1."
         ],
         pictures=[picture],
-        header=["", "fewest rows", "middle", "all rows"],
+        header=["", *stage_names(runs)],
         rows=rows,
         note="Per cent, with the standard error over splits.",
         claims=_coupling_claims(runs),

@@ -40,8 +40,14 @@ def line_of(runs: Sequence[Outcome], learner: str, rule: str) -> Line:
     return Line(learner, np.array(runs[0]["rows"], dtype=float), scores_of(runs, rule))
 
 
-def stages(sizes: int) -> tuple[int, int, int]:
-    return 0, sizes // 2, sizes - 1
+def stages(sizes: int) -> list[int]:
+    """Which of so many numbers of rows the tables show."""
+    return sorted({0, sizes // 2, sizes - 1})
+
+
+def stage_names(runs: Sequence[Outcome]) -> list[str]:
+    middle = ["middle"] if max(len(run["rows"]) for run in runs) > 2 else []
+    return ["fewest rows", *middle, "all rows"]
 
 
 def f1_cells(runs: Sequence[Outcome], rule: str) -> list[Cell]:
