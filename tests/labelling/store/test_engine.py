@@ -10,7 +10,7 @@ import pytest
 from labelwise import Answer
 from labelwise.labelling import Project, StoreError
 from labelwise.labelling.store import Store, schema
-from labelwise.labelling.store.engine import read_value, write_value
+from labelwise.labelling.store.engine import _Job, read_value, write_value
 
 
 def test_a_file_that_is_not_there(tmp_path):
@@ -167,6 +167,31 @@ def test_a_server_that_is_not_there_and_no_password_in_the_message():
     with pytest.raises(StoreError) as raised:
         Project("postgresql://me:secret@localhost:1/db")
     assert "secret" not in str(raised.value)
+
+
+def test_one_who_goes_away_while_it_is_his_turn_leaves_nobody_waiting(make):
+    store = make().store
+    release, began, results = threading.Event(), threading.Event(), []
+
+    def slow(connection):
+        began.set()
+        release.wait(10)
+
+    leader = threading.Thread(target=store.write, args=(slow,))
+    leader.start()
+    began.wait(10)
+    gone = _Job(lambda connection: results.append("gone"))
+    store._waiting.append(gone)  # he waits first, so he is to lead next
+    other = threading.Thread(target=lambda: results.append(store.write(lambda connection: "done")))
+    other.start()
+    while len(store._waiting) < 2:
+        pass
+    release.set()
+    leader.join()
+    assert gone.woken.is_set() and not gone.done
+    store._step_aside(gone)
+    other.join(10)
+    assert results == ["done"]
 
 
 def test_tasks_saved_together_fail_alone(make, location):

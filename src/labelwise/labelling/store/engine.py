@@ -49,7 +49,9 @@ class Store:
         self.location = os.fspath(location)
         self.is_file = "://" not in self.location
         self._turn = threading.Lock()  # threads queue up here instead of polling the database's lock
+        self._mutex = threading.Lock()  # of the two below, held for no longer than it takes to look
         self._waiting: deque[_Job] = deque()
+        self._somebody_leads = False
         self._engine = _sqlite(self.location) if self.is_file else _postgresql(self.location)
 
     @classmethod
@@ -97,11 +99,42 @@ class Store:
         one transaction, each behind a savepoint of its own. Waiting for the disk is what a small write costs most.
         """
         job = _Job(task)
-        self._waiting.append(job)
-        with self._turn:
-            if not job.done:
-                self._do([self._waiting.popleft() for _ in range(len(self._waiting))])
+        with self._mutex:
+            self._waiting.append(job)
+            leads, self._somebody_leads = not self._somebody_leads, True
+        if not leads:
+            try:
+                job.woken.wait()
+            except BaseException:  # Ctrl-C: nobody must wait for one who has gone
+                self._step_aside(job)
+                raise
+        if not job.done:
+            self._lead()
         return job.result()
+
+    def _step_aside(self, job: _Job) -> None:
+        with self._mutex:
+            if job in self._waiting:
+                self._waiting.remove(job)
+            if job.woken.is_set() and not job.done:
+                self._somebody_leads = bool(self._waiting)
+                if self._waiting:
+                    self._waiting[0].woken.set()
+
+    def _lead(self) -> None:
+        """Do everything that waits, one's own task among it; then wake whose task is done, and a new leader."""
+        batch: list[_Job] = []
+        try:
+            with self._turn:
+                with self._mutex:
+                    batch = [self._waiting.popleft() for _ in range(len(self._waiting))]
+                self._do(batch)
+        finally:
+            with self._mutex:
+                self._somebody_leads = bool(self._waiting)
+                woken = [*batch, *([self._waiting[0]] if self._waiting else [])]
+            for each in woken:
+                each.woken.set()
 
     def _do(self, batch: list[_Job]) -> None:
         try:
@@ -165,6 +198,7 @@ class _Job:
         self._value: Any = None
         self.error: BaseException | None = None
         self.done = False
+        self.woken = threading.Event()  # it is done, or it is its turn to lead
 
     def run_alone(self, connection: sa.Connection) -> None:
         """Without a savepoint: where it fails, the transaction is its own."""
