@@ -109,12 +109,14 @@ def write_plan(connection: sa.Connection, plan: int, ready: Sequence[Ready]) -> 
 
 def trim_plan(connection: sa.Connection, plan: int, seen_event: int) -> None:
     """Take out of a plan what was answered or leased while it was being made."""
-    gone = _had_since(connection, seen_event)
-    for held in open_leases(connection):
-        gone[held.item, held.label] = gone.get((held.item, held.label), 0) + 1
-    for (item, label), number in gone.items():
-        here = (questions.c.plan == plan) & (questions.c.item == item) & (questions.c.label == label)
-        connection.execute(questions.update().where(here).values(remaining=questions.c.remaining - number))
+    answers = (events.c.id > seen_event) & (events.c.kind == "answer")
+    answered = (events.c.item == questions.c.item) & (events.c.asked == questions.c.label)
+    held = (leases.c.item == questions.c.item) & (leases.c.label == questions.c.label)
+    for table, which, same in ((events, answers, answered), (leases, leases.c.state == "open", held)):
+        number = sa.select(sa.func.count()).select_from(table).where(which, same).scalar_subquery()
+        touched = questions.c.item.in_(sa.select(table.c.item).where(which))
+        fewer = questions.update().where(questions.c.plan == plan, touched)
+        connection.execute(fewer.values(remaining=questions.c.remaining - number))
     connection.execute(questions.delete().where(questions.c.plan == plan, questions.c.remaining <= 0))
 
 
@@ -230,12 +232,3 @@ def others_have(connection: sa.Connection, held: Held) -> int:
 def votes_on(connection: sa.Connection, item: int) -> list[Any]:
     """Label, person, reason and value of everything said of one item that was not taken back, oldest first."""
     return list(connection.execute(VOTES_ON, {"at_item": item}).all())
-
-
-def _had_since(connection: sa.Connection, seen_event: int) -> dict[tuple[int, int], int]:
-    """How many people have answered each question after an event."""
-    since = sa.select(events.c.item, events.c.asked, sa.func.count()).where(
-        events.c.id > seen_event, events.c.kind == "answer"
-    )
-    found = connection.execute(since.group_by(events.c.item, events.c.asked))
-    return {(item, asked): number for item, asked, number in found}
