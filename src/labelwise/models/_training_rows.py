@@ -66,6 +66,8 @@ def row_keys(X: Any, rows: IntArray) -> list[tuple[int, str]]:
     """The given rows with their features as text, which files of models can hold: equal for equal rows, however their
     zeros are stored.
     """
+    if rows.size == 0:
+        return []
     part = X[rows].astype(np.float64)
     if sp.issparse(part):
         part = sp.csr_array(part)

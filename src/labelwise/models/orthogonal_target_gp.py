@@ -252,7 +252,8 @@ class OrthogonalTargetGP(LabelModel):
         """The state with more answers and nothing learnt from them yet."""
         old = self._state
         rows, is_new = old.rows.add(X, Y, observed)
-        prepared = stack_rows(old.X, old.scaling(X[is_new])) if is_new.size else old.X
+        added = X if is_new.size == X.shape[0] else X[is_new]
+        prepared = stack_rows(old.X, old.scaling(added)) if is_new.size else old.X
         priority = np.concatenate([old.priority, self._later(len(old.rows), is_new.size)])
         return TargetState(
             old.settings,

@@ -135,7 +135,13 @@ def solve_masked(
 
 def stack_rows(A: Any, B: Any) -> Any:
     """The rows of A and then those of B, csr where A is."""
-    return sp.vstack([A, B], format="csr") if sp.issparse(A) else np.vstack([A, B])
+    if not sp.issparse(A):
+        return np.vstack([A, B])
+    if not sp.issparse(B) or A.format != "csr" or B.format != "csr" or A.shape[1] != B.shape[1]:
+        return sp.vstack([A, B], format="csr")
+    indptr = np.concatenate([A.indptr, A.indptr[-1] + B.indptr[1:]])  # for a row at a time, scipy's way costs ten times
+    parts = np.concatenate([A.data, B.data]), np.concatenate([A.indices, B.indices]), indptr
+    return sp.csr_array(parts, shape=(A.shape[0] + B.shape[0], A.shape[1]))
 
 
 def dense(A: Any) -> FloatArray:
