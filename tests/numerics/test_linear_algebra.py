@@ -110,3 +110,12 @@ def test_rows_dense_and_sparse():
     A, B = np.eye(2), np.ones((1, 2))
     np.testing.assert_array_equal(stack_rows(A, B), np.vstack([A, B]))
     np.testing.assert_array_equal(dense(stack_rows(sp.csr_array(A), sp.csr_array(B))), np.vstack([A, B]))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, sp.csr_matrix, sp.csc_array])
+def test_rows_are_stacked_whatever_they_are(kind):
+    A = np.array([[0.0, 1.0, 0.0], [2.0, 0.0, 3.0]])
+    B = np.array([[0.0, 0.0, 0.0], [4.0, 5.0, 0.0]])
+    stacked = stack_rows(kind(A), kind(B))
+    np.testing.assert_array_equal(dense(stacked), np.vstack([A, B]))
+    np.testing.assert_array_equal(dense(stack_rows(stacked, kind(B[:0]))), np.vstack([A, B]))
