@@ -191,7 +191,7 @@ def main() -> None:
     if options.stream is not None:
         print(json.dumps(train_on_stream(options.stream)))
         return
-    figures = speed(rounds=6 if options.quick else 20, pa_labels=5 if options.quick else 20)
+    figures = speed(rounds=20 if options.quick else 60, pa_labels=5 if options.quick else 20)
     command = [sys.executable, __file__, "--stream", "0.5" if options.quick else "5"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     figures |= json.loads(done.stdout.splitlines()[-1])
