@@ -137,7 +137,7 @@ def bayesian(
     n_starts: int = 6,
     per_axis: int = 5,
 ) -> Minimum:
-    """Expected improvement on the grid start ± REACH, `per_axis` values on each axis, with a Gaussian process surrogate.
+    """Expected improvement on the grid start ± REACH, `per_axis` values on each axis, by a Gaussian process surrogate.
 
     At best it finds the lowest point of the grid.
     """
