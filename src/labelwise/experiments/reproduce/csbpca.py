@@ -69,7 +69,7 @@ METHODS: dict[str, Method] = {
     "binary_relevance": Method(BinaryRelevance, Random, batch=25),
 }
 MAIN = ("codes", "codes_random", "evb", "evb_random", "vb", "cs_rr", "cs_br")  # on every set and seed
-MORE = ("evb_printed_sign", "cs_miml")  # on corel5k only; the paper's own recipe there with one seed, for its price
+MORE = ("evb_printed_sign", "cs_miml")  # on corel5k only
 
 
 def jobs(quick: bool, shared: Path | None) -> Mapping[str, Sequence[Job]]:
@@ -92,7 +92,7 @@ def jobs(quick: bool, shared: Path | None) -> Mapping[str, Sequence[Job]]:
     }
     if not quick:
         plan["learning"] += [learning("corel5k", seed, method) for method in MORE for seed in seeds]
-        plan["learning"] += [learning("corel5k", 0, "published")]
+        plan["learning"] += [learning(name, seed, "published") for name in sets for seed in seeds]
         plan["learning"] += [learning("delicious", 0, method, 90) for method in (*MAIN[:3], "cs_rr")]
     plan["period"] = [period(seed, answers) for seed in range(2) for answers in (PERIODS[1:] if quick else PERIODS)]
     plan["rates"] = [learning("corel5k", seed, "codes", n_compressed=rate) for seed in range(2) for rate in RATES]

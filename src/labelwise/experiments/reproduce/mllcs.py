@@ -104,7 +104,7 @@ def n_splits(name: str, method: str, quick: bool) -> int:
     if name == "delicious":
         if quick:
             return int(method == "sketched GP")
-        return 0 if method == "COSTA on classifiers" else 5 if method in ("sketched GP", "moment") else 1
+        return 0 if method == "COSTA on classifiers" else 5
     if quick:
         return 0 if "tuned" in method else 2
     return 10 if method in ("sketched GP", "moment") else 5
