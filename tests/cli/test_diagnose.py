@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-pytest.importorskip("typer")
+pytest.importorskip("typer", reason="needs the extra cli")
 
 from typer.testing import CliRunner
 

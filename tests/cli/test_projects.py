@@ -34,8 +34,20 @@ def folder(tmp_path, monkeypatch):
     rows = [f"d{n},{text},{'red;' if text.startswith('red') else ''}" for n, text in enumerate(TEXTS)]
     (tmp_path / "docs.csv").write_text("id,body,tags\n" + "\n".join(rows) + "\n", encoding="utf-8")
     (tmp_path / "labels.txt").write_text("red\nvehicle\nodd; name, this\n", encoding="utf-8")
-    run("new", "p.db", "--items", "docs.csv", "--text", "body", "--labels", "labels.txt", "--control", 0.2,
-        "--model", "binary_relevance")  # fmt: skip
+    run(
+        "new",
+        "p.db",
+        "--items",
+        "docs.csv",
+        "--text",
+        "body",
+        "--labels",
+        "labels.txt",
+        "--control",
+        0.2,
+        "--model",
+        "binary_relevance",
+    )
     return tmp_path
 
 
@@ -170,7 +182,7 @@ def test_numbers_pictures_and_other_formats(folder):
         (["import", "p.db", "labels.txt"], 2, ""),
         (["export", "p.db", "out.xyz"], 2, "says no format"),
     ],
-)  # fmt: skip
+)
 def test_what_goes_wrong_is_one_line_and_an_exit_code(folder, arguments, code, words):
     (folder / "twice.csv").write_text("id,body\nd1,a\nd1,b\n", encoding="utf-8")
     (folder / "latin.csv").write_bytes("id,body\nd1,caf\xe9\n".encode("latin-1"))

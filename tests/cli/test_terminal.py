@@ -110,7 +110,7 @@ def test_pictures_are_named_and_fields_listed():
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
 def test_a_thousand_items_labelled_to_two_hundred_answers(tmp_path):
     """A scripted person at a real terminal; then exported, and imported into a new project: equal."""
-    pexpect = pytest.importorskip("pexpect")
+    pexpect = pytest.importorskip("pexpect", reason="needs the package pexpect")
     rows = [f"d{n},{['red', 'green'][n % 2]} {['apple', 'car', 'house'][n % 3]} number {n}" for n in range(1000)]
     (tmp_path / "docs.csv").write_text("id,body\n" + "\n".join(rows), encoding="utf-8")
     (tmp_path / "labels.txt").write_text("red\nvehicle\n", encoding="utf-8")

@@ -7,7 +7,7 @@ from labelwise.data.digit_pictures import ATTRIBUTES, SCALE, make_digit_pictures
 
 
 def test_a_picture_is_read_as_it_was_drawn():
-    image = pytest.importorskip("PIL.Image")
+    image = pytest.importorskip("PIL.Image", reason="needs the package pillow")
     grey = np.random.default_rng(0).integers(0, 256, (5, 9)).astype(np.uint8)
     with image.open(io.BytesIO(png(grey))) as read:
         assert np.array_equal(np.asarray(read), grey)

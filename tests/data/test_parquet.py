@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from labelwise.data import FormatError, read, write
 from labelwise.records import LabelData
 
-arrow = pytest.importorskip("pyarrow")
-parquet = pytest.importorskip("pyarrow.parquet")
+arrow = pytest.importorskip("pyarrow", reason="needs the extra io")
+parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra io")
 
 
 def table(tmp_path, **columns):

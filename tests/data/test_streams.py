@@ -212,7 +212,10 @@ def test_lists_numbers_and_text_stand_side_by_side(file):
 
 
 def test_sparse_maps_of_parquet_are_columns(tmp_path):
-    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    arrow, parquet = (
+        pytest.importorskip("pyarrow", reason="needs the extra io"),
+        pytest.importorskip("pyarrow.parquet", reason="needs the extra io"),
+    )
     maps = [[(3, 1.5), (0, 2.0)], [], [(5, -1.0)], [(1, 1.0)]] * 5
     kind = arrow.map_(arrow.int32(), arrow.float32())
     table = arrow.table({"f": arrow.array(maps, kind), "tags": [["a"], [], ["b", "a"], None] * 5})
@@ -286,7 +289,10 @@ def test_errors_of_jsonl_name_file_and_line(file, text, options, message, batch)
 
 
 def test_errors_of_parquet_name_the_row(tmp_path):
-    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    arrow, parquet = (
+        pytest.importorskip("pyarrow", reason="needs the extra io"),
+        pytest.importorskip("pyarrow.parquet", reason="needs the extra io"),
+    )
     path = tmp_path / "x.parquet"
     parquet.write_table(arrow.table({"x": [1.0] * 7 + [None], "labels": [["a"]] * 8}), path, row_group_size=3)
     with pytest.raises(FormatError, match="row 8: column 'x': found a blank"):

@@ -17,7 +17,7 @@ def test_yeast_is_whole():
 
 
 def test_the_first_rows_are_those_of_river():
-    datasets = pytest.importorskip("river.datasets")
+    datasets = pytest.importorskip("river.datasets", reason="needs the package river")
     data = load_yeast()
     Y = data.Y.toarray()
     for row, (x, y) in enumerate(itertools.islice(datasets.Yeast(), 20)):

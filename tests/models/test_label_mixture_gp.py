@@ -219,10 +219,18 @@ def test_options_reach_the_fit():
     assert small(kernel_fit="fixed", length_scale=0.4).fit(X, Y).length_scale_ == pytest.approx(0.4)
     assert plain._fitted.restarts[0].prior_mean[0] == pytest.approx(-np.log(4))
     for option, value in (
-        ("equation9", "printed"), ("gate", "regression"), ("gate_moments", "probit"), ("gate_moments", "sampling"),
-        ("prior_mean", 0.0), ("prior_mean", "size"), ("label_prior", (1.0, 1.0)), ("label_prior", 8.0),
-        ("signal_variance", 16.0), ("restarts", 1), ("max_sweeps", 2),
-    ):  # fmt: skip
+        ("equation9", "printed"),
+        ("gate", "regression"),
+        ("gate_moments", "probit"),
+        ("gate_moments", "sampling"),
+        ("prior_mean", 0.0),
+        ("prior_mean", "size"),
+        ("label_prior", (1.0, 1.0)),
+        ("label_prior", 8.0),
+        ("signal_variance", 16.0),
+        ("restarts", 1),
+        ("max_sweeps", 2),
+    ):
         other = small(**{option: value}).fit(X, Y).predict_proba(X)
         assert np.abs(other - plain.predict_proba(X)).max() > 1e-4, option
         assert np.all((other > 0) & (other < 1)), option

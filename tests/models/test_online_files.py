@@ -70,7 +70,7 @@ def test_file_holds_seen_features_only(tmp_path):
 
 
 def test_feature_names_are_kept(tmp_path):
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="needs the package pandas")
     frame = pandas.DataFrame(np.eye(3), columns=["a", "b", "c"])
     OnlineBayes().fit(frame, np.eye(3)).save(tmp_path / "m.npz")
     loaded = OnlineBayes.load(tmp_path / "m.npz")

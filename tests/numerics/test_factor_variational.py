@@ -79,7 +79,7 @@ def test_without_covariances_it_is_expectation_maximisation(monkeypatch):
 
 def test_beliefs_against_gibbs_sampling():
     """Pólya-Gamma Gibbs draws from the exact posterior; its mean probabilities are the truth that beliefs approach."""
-    polyagamma = pytest.importorskip("polyagamma")
+    polyagamma = pytest.importorskip("polyagamma", reason="needs the package polyagamma as a rival")
     rng = np.random.default_rng(0)
     n, q = 40, 8
     Y = rng.random((n, q)) < expit(2 * rng.normal(size=(n, 1)) * rng.normal(size=q))

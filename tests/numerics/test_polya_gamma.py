@@ -27,7 +27,7 @@ def test_mean_against_the_series(b, c):
 @pytest.mark.parametrize("b", [1, 5])
 @pytest.mark.parametrize("c", [0.0, 1.5, 4.0])
 def test_mean_against_draws(b, c):
-    polyagamma = pytest.importorskip("polyagamma")
+    polyagamma = pytest.importorskip("polyagamma", reason="needs the package polyagamma as a rival")
     drawn = polyagamma.random_polyagamma(b, c, size=20_000, random_state=np.random.default_rng(0))
     np.testing.assert_allclose(polya_gamma_mean(b, c), drawn.mean(), rtol=0.02)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, cast, get_args
 
 import typer
 from rich.console import Console
@@ -51,7 +51,7 @@ def diagnose(
         _, learnt, asked = load(known, items, labels=labels, text=text, id=id)
         if asked is None:
             raise fail(f"no items could be read from {items}")
-        strategy = Diagnosis(labels_per_item=buy, rule=rule, costs=_read_costs(costs, learnt))  # type: ignore[arg-type]
+        strategy = Diagnosis(labels_per_item=buy, rule=cast(Rule, rule), costs=_read_costs(costs, learnt))
         campaign = Campaign(learnt, model=models.BY_NAME[model](), strategy=strategy, random_state=seed)
         rows = _suggestions(campaign, asked, buy, strategy)
     if as_json:

@@ -56,9 +56,10 @@ def tell(
         elif lease is not None:
             receipts = [found.service.skip(lease) if skip else found.service.answer(lease, values)]
         elif item is not None:
-            receipts = found.tell(Answer(item, values, correction=correct), who=name)  # type: ignore[arg-type]
+            answer = Answer(item, values, correction=correct)  # type: ignore[arg-type]  # a project takes None: unsure
+            receipts = found.tell(answer, who=name)
         else:
-            receipts = found.tell(read_answers(answers), who=name)  # type: ignore[arg-type]
+            receipts = found.tell(read_answers(answers), who=name)  # type: ignore[arg-type]  # one of four was given
     for receipt in receipts:
         for notice in receipt.notices:
             errors.print(notice)

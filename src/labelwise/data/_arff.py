@@ -80,7 +80,10 @@ def _read_rows(parser: BlockParser, plan: ColumnPlan, blocks: Iterator[tuple[byt
             if first is None:
                 continue
             columns = SparseColumns(plan) if first.startswith("{") else DenseColumns(plan)
-        columns.add(parser.sparse(block, line) if isinstance(columns, SparseColumns) else parser.dense(block, line))  # type: ignore[arg-type]
+        if isinstance(columns, SparseColumns):
+            columns.add(parser.sparse(block, line))
+        else:
+            columns.add(parser.dense(block, line))
     if columns is None:
         raise FormatError("there is no row behind @data", parser.path)
     return columns.finish()

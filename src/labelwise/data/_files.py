@@ -122,7 +122,7 @@ def writing(path: AnyPath) -> Iterator[IO[bytes]]:
 def _compressor(raw: IO[bytes], compression: str) -> Iterator[IO[bytes]]:
     if compression == ".gz":
         with gzip.GzipFile("", "wb", 6, raw, mtime=0) as file:  # no name, no time: the same data, the same bytes
-            yield file  # type: ignore[misc]
+            yield file  # type: ignore[misc]  # a file to all who write, if not to mypy
     elif compression == ".bz2":
         with bz2.BZ2File(raw, "wb") as packed:
             yield packed

@@ -123,8 +123,8 @@ class Cooccurrence:
         names = (*self.names, *(name for name in other.names if name not in set(self.names)))
         a, b = self.align(names).counts, other.align(names).counts
         counts = np.where(np.isnan(a), b, np.where(np.isnan(b), a, a + b))
-        known = self.n_items is not None and other.n_items is not None
-        return Cooccurrence(names, counts, self.n_items + other.n_items if known else None)  # type: ignore[operator]
+        n_items = None if self.n_items is None or other.n_items is None else self.n_items + other.n_items
+        return Cooccurrence(names, counts, n_items)
 
 
 def write_cooccurrence(counts: Cooccurrence, path: AnyPath) -> None:

@@ -188,9 +188,23 @@ TONES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     ),
 )
 PRODUCTS = (
-    "gravel bike", "rear light", "saddle", "helmet", "crank set", "child seat", "front wheel", "rain jacket",
-    "pedals", "chain", "luggage rack", "handlebar", "city bike", "gloves", "lock", "pump",
-)  # fmt: skip
+    "gravel bike",
+    "rear light",
+    "saddle",
+    "helmet",
+    "crank set",
+    "child seat",
+    "front wheel",
+    "rain jacket",
+    "pedals",
+    "chain",
+    "luggage rack",
+    "handlebar",
+    "city bike",
+    "gloves",
+    "lock",
+    "pump",
+)
 OPENINGS = ("Hello,", "Hi there,", "Good morning,", "Dear team,", "", "")
 ENDINGS = ("Thanks, {name}", "Best wishes, {name}", "{name}", "Regards, {name}", "")
 NAMES = (

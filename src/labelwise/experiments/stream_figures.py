@@ -61,7 +61,7 @@ def draw_panels(panels: Sequence[Panel]) -> Figure:
 
 def _draw(ax: Axes, panel: Panel) -> None:
     for (name, (rows, values)), colour in zip(panel.lines.items(), PALETTE, strict=False):
-        marker = "o" if len(rows) == 1 else None  # type: ignore[arg-type]
+        marker = "o" if len(rows) == 1 else None  # type: ignore[arg-type]  # any sequence has a length
         ax.plot(rows, values, color=colour, lw=1.8, label=name, marker=marker)
     ax.margins(y=0.12 if panel.marks else None)  # words stand above the lines
     for row, words in panel.marks.items():

@@ -224,4 +224,4 @@ def ahead(items: Iterable[Item]) -> Iterator[Item]:
         following = pool.submit(next, iterator, end)
         while (item := following.result()) is not end:
             following = pool.submit(next, iterator, end)
-            yield item  # type: ignore[misc]
+            yield item  # type: ignore[misc]  # not `end`, so one of the items

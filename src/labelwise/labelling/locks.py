@@ -43,7 +43,7 @@ def _lock(file: Any) -> bool:
         if os.name == "nt":
             import msvcrt
 
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]  # on Windows it has
         else:
             import fcntl
 

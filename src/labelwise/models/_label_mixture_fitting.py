@@ -169,7 +169,7 @@ def _side_by_side(jobs: list[Any], n_rows: int, n_jobs: int | None) -> tuple[Fit
 
 def _labels(rows: TrainingRows, options: MixtureOptions) -> MixtureLabels:
     if options.by_base_rate:
-        rates, strength = base_rates(rows.Y, rows.observed), np.float64(options.label_prior)  # type: ignore[arg-type]
+        rates, strength = base_rates(rows.Y, rows.observed), float(np.asarray(options.label_prior))
         return MixtureLabels.of(rows.Y, rows.observed, (strength * rates, strength * (1 - rates)))
     a0, b0 = np.multiply.outer(np.asarray(options.label_prior, dtype=np.float64), np.ones(rows.Y.shape[1]))
     return MixtureLabels.of(rows.Y, rows.observed, (a0, b0))

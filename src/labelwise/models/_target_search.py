@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -83,7 +84,8 @@ def search_groups(
     for g in range(k):
         start = centre if starts is None or starts[0].size != centre.size else starts[g]
         u = targets[:, g]
-        found = minimise(lambda phi, u=u: separate_evidence(products, u, phi, centre), start, options, rng)  # type: ignore[misc]
+        evidence = partial(separate_evidence, products, u, centre=centre)
+        found = minimise(evidence, start, options, rng)
         noise = float(np.exp(found.point[4])) if options.noise_ratio is None else options.noise_ratio
         one = np.ones(1)
         groups.append(KernelGroup(as_kernel(found.point), np.array([g]), one, noise * one, found.point, found.value))

@@ -5,6 +5,8 @@ a₀ = b₀ = 0, but adds, re-estimates or deletes one label at a time, in O(q M
 O(k² q) for a sweep over all. Equation numbers are those of docs/mathematics/recovery.md.
 """
 
+# mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
+# The functions that numba compiles learn their types from the arguments, tuples of arrays.
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -144,7 +146,7 @@ class _State(NamedTuple):
 
 
 @numba.njit(cache=True, error_model="numpy", parallel=True)
-def _recover_items(gram, problem, limits, result, n_workers):  # type: ignore[no-untyped-def]
+def _recover_items(gram, problem, limits, result, n_workers):
     """Each worker owns one state and takes every n_workers-th item, which spreads long items evenly."""
     n, q = problem.correlation.shape
     for worker in numba.prange(n_workers):
@@ -154,7 +156,7 @@ def _recover_items(gram, problem, limits, result, n_workers):  # type: ignore[no
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _new_state(q, size):  # type: ignore[no-untyped-def]
+def _new_state(q, size):
     """A worker's buffers, in the order of `_State`."""
     every = np.empty((5, q))
     some = np.empty((3, size))
@@ -173,7 +175,7 @@ def _new_state(q, size):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _recover_item(gram, problem, item, limits, state, result):  # type: ignore[no-untyped-def]
+def _recover_item(gram, problem, item, limits, state, result):
     """Take the best step until none is worth taking, then write the item's rows of the result."""
     beta = problem.beta[item]
     for j in range(state.S.size):
@@ -212,7 +214,7 @@ def _recover_item(gram, problem, item, limits, state, result):  # type: ignore[n
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _best_step(state, M, tolerance):  # type: ignore[no-untyped-def]
+def _best_step(state, M, tolerance):
     """The step of largest gain (9): what to do, at which label (to add) or place (in the model), and the new α."""
     kind, place, alpha_new, best = _STOP, 0, 0.0, MINIMUM_GAIN
     entering = int(np.argmax(state.ratio))
@@ -245,7 +247,7 @@ def _best_step(state, M, tolerance):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _add(gram, state, M, label, alpha_new, beta):  # type: ignore[no-untyped-def]
+def _add(gram, state, M, label, alpha_new, beta):
     """Bring a label into the model with precision alpha_new, as its last place."""
     variance = 1.0 / (alpha_new + state.S[label])
     mean = variance * state.Q[label]
@@ -272,7 +274,7 @@ def _add(gram, state, M, label, alpha_new, beta):  # type: ignore[no-untyped-def
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _change(gram, state, M, place, alpha_new, beta):  # type: ignore[no-untyped-def]
+def _change(gram, state, M, place, alpha_new, beta):
     """Give the label at `place` a new precision; an infinite one takes it out of the others' beliefs."""
     variance, mean = state.Sigma[place, place], state.mu[place]
     kappa = 1.0 / (variance + 1.0 / (alpha_new - state.alpha[place]))
@@ -290,7 +292,7 @@ def _change(gram, state, M, place, alpha_new, beta):  # type: ignore[no-untyped-
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _remove(state, last, place):  # type: ignore[no-untyped-def]
+def _remove(state, last, place):
     """Close the gap at `place` by moving the last label of the model into it."""
     state.active[place] = state.active[last]
     state.alpha[place] = state.alpha[last]
@@ -302,7 +304,7 @@ def _remove(state, last, place):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _combine_rows(gram, state, M, beta):  # type: ignore[no-untyped-def]
+def _combine_rows(gram, state, M, beta):
     """wave = β Σₐ columnₐ Gram[activeₐ]: all of the O(q M) work, four rows at a time to spare passes over `wave`."""
     q = state.wave.size
     wave, column, active = state.wave, state.column, state.active
@@ -320,7 +322,7 @@ def _combine_rows(gram, state, M, beta):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _shift_factors(state, of_S, of_Q):  # type: ignore[no-untyped-def]
+def _shift_factors(state, of_S, of_Q):
     """S += of_S wave², Q += of_Q wave, and the ratio that says which label should enter."""
     for j in range(state.S.size):
         state.S[j] += of_S * state.wave[j] ** 2

@@ -6,6 +6,8 @@ a recovery problem of its own and the rows are visited in turn. Equation numbers
 docs/mathematics/recovery.md.
 """
 
+# mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
+# The functions that numba compiles learn their types from the arguments, tuples of arrays.
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -118,7 +120,7 @@ def _sweeper(prior: SparsePrior | LabelPrior, rows: _Rows, code: _Code) -> Calla
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _sweep_sparse(incomplete, rows, code, shape_and_rate, update_alpha):  # type: ignore[no-untyped-def]
+def _sweep_sparse(incomplete, rows, code, shape_and_rate, update_alpha):
     """Visit every incomplete row under the sparse prior; the largest move of a mean."""
     a0, b0 = shape_and_rate
     change = 0.0
@@ -140,7 +142,7 @@ def _sweep_sparse(incomplete, rows, code, shape_and_rate, update_alpha):  # type
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _sweep_gaussian(incomplete, rows, code, prior_precision, prior_mean):  # type: ignore[no-untyped-def]
+def _sweep_gaussian(incomplete, rows, code, prior_precision, prior_mean):
     """Visit every incomplete row under a Gaussian label prior; the largest move of a mean."""
     change = 0.0
     for i in incomplete:
@@ -162,7 +164,7 @@ def _sweep_gaussian(incomplete, rows, code, prior_precision, prior_mean):  # typ
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _leave_one_out(rows, code, i, unknown):  # type: ignore[no-untyped-def]
+def _leave_one_out(rows, code, i, unknown):
     """The row's known labels (0 elsewhere), what they leave of its code to be explained, and the variance of that."""
     v = 1.0 / rows.P[i, i]
     fixed = rows.labels[i].copy()
@@ -173,7 +175,7 @@ def _leave_one_out(rows, code, i, unknown):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _label_form(code, unknown, spread, target, v):  # type: ignore[no-untyped-def]
+def _label_form(code, unknown, spread, target, v):
     """(3a) for one row."""
     u = unknown.size
     correlation = np.dot(target, code.projection)  # (q,)
@@ -190,7 +192,7 @@ def _label_form(code, unknown, spread, target, v):  # type: ignore[no-untyped-de
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _compressed_form(code, unknown, spread, target, v):  # type: ignore[no-untyped-def]
+def _compressed_form(code, unknown, spread, target, v):
     """(3b) for one row."""
     k, u = code.projection.shape[0], unknown.size
     W, variance = np.empty((k, u)), np.ones(u)
@@ -210,7 +212,7 @@ def _compressed_form(code, unknown, spread, target, v):  # type: ignore[no-untyp
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _replace_row(rows, code, i, unknown, fixed, mean, variance):  # type: ignore[no-untyped-def]
+def _replace_row(rows, code, i, unknown, fixed, mean, variance):
     """Write a row's new belief, its code and P Z; the largest move of a mean."""
     change = 0.0
     for a in range(unknown.size):

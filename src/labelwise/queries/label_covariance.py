@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil, exp, inf
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -86,9 +86,10 @@ class LabelCovariance:
     target: Target = "items"
 
     @classmethod
-    def published(cls, **options: object) -> LabelCovariance:
+    def published(cls, **options: Any) -> LabelCovariance:
         """Own variances with the weight 4 e^(−r/3) after r rounds of ten: the paper's score, standardised."""
-        return cls(**{"explore": "variance", "weight": 4.0, "decay": 30.0, **options})  # type: ignore[arg-type]
+        paper: dict[str, Any] = {"explore": "variance", "weight": 4.0, "decay": 30.0}
+        return cls(**(paper | options))
 
     def choose(self, posterior: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator) -> Choice:
         """Up to n items of the highest scores, walking the pool in blocks: roughly all, then closely the best."""

@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import SGDClassifier
 
-pytest.importorskip("jinja2")
-pytest.importorskip("matplotlib")
+pytest.importorskip("jinja2", reason="needs the extra plots")
+pytest.importorskip("matplotlib", reason="needs the extra plots")
 
 from labelwise.experiments.reproduce import PAPERS, bomc, bomc_sets, reproduce_paper
 from labelwise.experiments.reproduce.bomc import BAYES, RIVALS, jobs, learning_run, threshold_run, training_sizes

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("jinja2")
+pytest.importorskip("jinja2", reason="needs the extra plots")
 
 from labelwise.experiments.jobs import Job
 from labelwise.experiments.reproduce import Claim, Exhibit, Paper, reproduce_paper

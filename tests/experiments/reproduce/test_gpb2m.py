@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-pytest.importorskip("jinja2")
+pytest.importorskip("jinja2", reason="needs the extra plots")
 
 from labelwise.data import make_shapes, write
 from labelwise.experiments.reproduce import PAPERS

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-pytest.importorskip("jinja2")
-pytest.importorskip("matplotlib")
+pytest.importorskip("jinja2", reason="needs the extra plots")
+pytest.importorskip("matplotlib", reason="needs the extra plots")
 
 from labelwise.experiments.reproduce import PAPERS, Paper, mllcs, mllcs_new_labels, reproduce_paper
 from labelwise.experiments.reproduce.mllcs import half_run, jobs, missing_run, standard_run, sweeps_run

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from labelwise.experiments.figures import as_png
 from labelwise.experiments.findings import in_words
@@ -371,8 +372,8 @@ def _curves_picture(runs: Sequence[Outcome], name: str) -> Picture:
     return _picture(f"gpb2m-{name}", drawn, f"{name}: mean over {lines[0].values.shape[0]} seeds.")
 
 
-def _picture(file: str, figure: object, caption: str) -> Picture:
-    return Picture(file, as_png(figure), caption, caption)  # type: ignore[arg-type]
+def _picture(file: str, figure: Figure, caption: str) -> Picture:
+    return Picture(file, as_png(figure), caption, caption)
 
 
 def _mean_auc(runs: Sequence[Outcome], model: str) -> dict[str, float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,6 +21,7 @@ from labelwise.experiments.simulate import Schedule, simulate
 from labelwise.models import CompressedLabelGP
 from labelwise.posterior import BoolArray, FloatArray, LabelPosterior
 from labelwise.queries import Diagnosis, MutualInformation, Random, Strategy, Uncertainty
+from labelwise.queries.diagnosis import Rule
 from labelwise.records import LabelData
 
 SCORE = "precision_at_1_3"
@@ -210,7 +211,7 @@ def _next_labels(
     """One more label of every item."""
     if rule == "random":
         return np.arange(len(known)), np.argmax(np.where(known, -1.0, rng.random(known.shape)), axis=1)
-    diagnosis = Diagnosis(rule=rule, threshold=thresholds)  # type: ignore[arg-type]
+    diagnosis = Diagnosis(rule=cast(Rule, rule), threshold=thresholds)
     rows, labels, _ = diagnosis.labels_of(beliefs, sp.csr_array(known), rng)
     return rows, labels
 

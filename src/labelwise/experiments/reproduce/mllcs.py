@@ -33,7 +33,7 @@ Maker = Callable[[FloatArray | None, str], Any]
 
 def _transfer(rule: str) -> Maker:
     def make(counts: FloatArray | None, name: str) -> CooccurrenceTransfer:
-        return CooccurrenceTransfer(rule, cooccurrence=counts, random_state=0)  # type: ignore[arg-type]
+        return CooccurrenceTransfer(rule, cooccurrence=counts, random_state=0)  # type: ignore[arg-type]  # from METHODS
 
     return make
 

@@ -48,7 +48,7 @@ class Votes:
 
 def add_event(connection: sa.Connection, event: NewEvent) -> int:
     """Write one event; its number."""
-    number = int(connection.execute(events.insert(), _columns(event)).inserted_primary_key[0])  # type: ignore[index]
+    number = int(connection.execute(events.insert(), _columns(event)).inserted_primary_key[0])  # type: ignore[index]  # never None
     if event.values:
         insert_rows(connection, event_values, VALUE_COLUMNS, [(number, *said) for said in event.values.items()])
     return number
@@ -136,7 +136,7 @@ def voters_count(connection: sa.Connection) -> dict[str, int]:
         events.c.reason != "given",
         ~sa.exists().where(undone.c.undoes == events.c.id),
     )
-    return {who: number for who, number in connection.execute(mine.group_by(events.c.who))}  # noqa: C416
+    return {row[0]: row[1] for row in connection.execute(mine.group_by(events.c.who))}
 
 
 def add_given(connection: sa.Connection, said: Iterable[tuple[int, Mapping[int, int]]], at: float, who: str) -> None:

@@ -12,7 +12,7 @@ from labelwise.labelling.store.schema import trainings
 def begin_training(connection: sa.Connection, seen_event: int, seen_change: int, at: float) -> int:
     """Note that a training has begun; its number."""
     row = trainings.insert().values(state="running", started_at=at, seen_event=seen_event, seen_change=seen_change)
-    return int(connection.execute(row).inserted_primary_key[0])  # type: ignore[index]
+    return int(connection.execute(row).inserted_primary_key[0])  # type: ignore[index]  # one row was inserted: never None
 
 
 def end_training(
