@@ -5,9 +5,10 @@
 Bibtex, half of its labels seen, 80 factors: CPU seconds of one EM sweep with one thread, by the default solver and by
 exact solves in float64, medians over 15 sweeps of the same fit, and how far apart the objectives end. The matrix
 products of a sweep alone are timed too, as the floor. Delicious, half of its labels seen, 500 factors: seconds by the
-wall clock of 100 sweeps on all cores, and the peak of memory. Last, the CPU seconds with one thread that a sketched Gaussian process takes to fit delicious, choosing
-its settings included, the better of two runs. The sets are read from the folder LABELWISE_SHARED_DATA, or
-../shared/data beside the repository; without it made-up sets of the same shape are used, and `data` says so.
+wall clock of 100 sweeps on all cores, and the peak of memory. Last, the CPU seconds with one thread that a sketched
+Gaussian process takes to fit delicious, choosing its settings included, the better of two runs. The sets are read from
+the folder LABELWISE_SHARED_DATA, or ../shared/data beside the repository; without it made-up sets of the same shape are
+used, and `data` says so.
 """
 
 import argparse
