@@ -11,7 +11,7 @@ import pytest
 
 from labelwise.labelling import ProjectError, TrainedLabeller
 from labelwise.labelling.features import Featurizer
-from labelwise.models import BinaryRelevance, LabelGP, OnlineBayes
+from labelwise.models import BY_NAME, BinaryRelevance
 
 TEXTS = [f"{kind} {n}" for n in range(8) for kind in ("red car", "green car", "red apple")]
 Y = np.array([[text.startswith("red"), "car" in text] for text in TEXTS])
@@ -22,9 +22,9 @@ def make(model) -> TrainedLabeller:
     return TrainedLabeller(model.fit(featurizer.transform(TEXTS), Y), ("red", "vehicle"), featurizer)
 
 
-@pytest.mark.parametrize("model", [LabelGP(random_state=0), BinaryRelevance(), OnlineBayes(random_state=0)], ids=repr)
-def test_a_loaded_model_predicts_the_same(tmp_path, model):
-    labeller, path = make(model), tmp_path / "model.skops"
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_loaded_model_predicts_the_same(tmp_path, name):
+    labeller, path = make(BY_NAME[name]()), tmp_path / "model.skops"
     labeller.save(path)
     again = TrainedLabeller.load(path)
     assert again.label_names == ("red", "vehicle")

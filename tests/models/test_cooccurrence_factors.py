@@ -92,7 +92,8 @@ def test_penalty_and_sweeps_are_chosen_where_there_is_enough_to_hide():
     X, Y, observed, counts = topics(n=120)
     model = CooccurrenceFactors(cooccurrence=counts, n_trials=1, random_state=0).fit(X, Y, observed)
     assert len(model.trial_scores_) == len(PENALTIES["map"]) * len(SWEEPS["map"])
-    assert max(model.trial_scores_.values()) == model.trial_scores_[model.feature_penalty_, model.n_iterations_]
+    scores = dict(model.trial_scores_)
+    assert max(scores.values()) == scores[model.feature_penalty_, model.n_iterations_]
     few = CooccurrenceFactors(cooccurrence=counts[:10, :10], random_state=0).fit(X, Y[:, :10], observed[:, :10])
     assert few.trial_scores_ and few.unseen_.size == 0  # then it is by held-out answers
     believed = CooccurrenceFactors(4, inference="variational", random_state=0).fit(X, Y[:, :10], observed[:, :10])

@@ -176,14 +176,14 @@ def test_settings_given_are_kept_and_the_others_chosen(problem):
     counts = counts_of(truth)
     chosen = CooccurrenceTransfer(cooccurrence=counts, random_state=0).fit(X, truth, observed)
     assert len(chosen.trial_scores_) >= 9
-    assert {key[1] for key in chosen.trial_scores_ if key[0] == 0} == {0.1, 0.3, 1.0, 3.0, 10.0, 30.0}
-    assert {key[0] for key in chosen.trial_scores_} == {0.0, 0.03, 0.3, 3.0}
-    best = max(chosen.trial_scores_, key=chosen.trial_scores_.get)
+    assert {key[1] for key, _ in chosen.trial_scores_ if key[0] == 0} == {0.1, 0.3, 1.0, 3.0, 10.0, 30.0}
+    assert {key[0] for key, _ in chosen.trial_scores_} == {0.0, 0.03, 0.3, 3.0}
+    best = max(chosen.trial_scores_, key=lambda trial: trial[1])[0]
     assert best == (chosen.settings_.label_weight, chosen.settings_.noise_variance)
     half = CooccurrenceTransfer(cooccurrence=counts, label_weight=0.3, random_state=0).fit(X, truth, observed)
-    assert {key[0] for key in half.trial_scores_} == {0.3} and len(half.trial_scores_) == 6
+    assert {key[0] for key, _ in half.trial_scores_} == {0.3} and len(half.trial_scores_) == 6
     given = CooccurrenceTransfer(cooccurrence=counts, label_weight=0.3, noise_variance=2.0).fit(X, truth, observed)
-    assert given.trial_scores_ == {} and given.settings_.noise_variance == 2.0
+    assert given.trial_scores_ == () and given.settings_.noise_variance == 2.0
 
 
 def test_trials_score_the_hidden_labels_by_precision(problem):

@@ -56,6 +56,10 @@ class Learnt(NamedTuple):
     groups: tuple[KernelGroup, ...]
 
 
+class Search:
+    """Stands for one search: two are told apart by identity alone."""
+
+
 @dataclass(frozen=True, eq=False)
 class TargetState:
     """Rows, code, directions and kernels. Nothing in it is changed after it was made."""
@@ -70,7 +74,7 @@ class TargetState:
     products: Products  # of the rows at the last search
     full: IntArray  # rows known nearly in full, in the order in which they became so
     priority: FloatArray  # (n,) rows of least priority serve the link
-    search: object  # differs between searches: factors made under another one are of no use
+    search: Search  # differs between searches: factors made under another one are of no use
 
     @property
     def n_searched(self) -> int:

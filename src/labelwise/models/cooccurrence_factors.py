@@ -106,8 +106,8 @@ class CooccurrenceFactors(LabelModel):
         With answers; without answers but with counts; with neither.
     feature_penalty_, n_iterations_ : float, int
         In use.
-    trial_scores_ : dict
-        (feature penalty, sweeps): score on what was hidden; empty where nothing was chosen.
+    trial_scores_ : tuple
+        ((feature penalty, sweeps), score on what was hidden) of each trial; empty where nothing was chosen.
     objective_ : list of float
         The last value of the log-posterior, or that of every sweep with `tolerance` or `on_step`.
 
@@ -209,7 +209,7 @@ class CooccurrenceFactors(LabelModel):
         schedule = Schedule(choice.n_iterations, self.tolerance, on_step)
         self._learnt, self.objective_ = learn_factors(problem, settings, schedule)
         self.feature_penalty_, self.n_iterations_ = choice.penalty, choice.n_iterations
-        self.trial_scores_, self.factors_ = choice.scores, self._learnt.factors
+        self.trial_scores_, self.factors_ = tuple(choice.scores.items()), self._learnt.factors
         rate = float(base_rates(Y[:, answered], observed[:, answered]).mean())
         labels = (self.seen_, self.unseen_, self.n_labels_)
         self._fitted = FittedFactors.of(self._learnt, settings, labels, rate, scaling)

@@ -89,9 +89,9 @@ class CooccurrenceTransfer(LabelModel):
         With answers; with counts, and without answers or only few; with neither.
     settings_ : SketchSettings
         In use by the sketched GP.
-    trial_scores_ : dict
-        (label_weight, noise_variance): mean of precision at 1, 3 and 5 on hidden labels; empty where nothing was
-        chosen.
+    trial_scores_ : tuple
+        ((label_weight, noise_variance), mean of precision at 1, 3 and 5 on hidden labels) of each trial; empty where
+        nothing was chosen.
     count_correlation_ : float
         Of the counts given with those of the training items, over pairs of seen labels; NaN where unknown.
 
@@ -197,7 +197,7 @@ class CooccurrenceTransfer(LabelModel):
         return scarce & ~np.isnan(given[:, (answers > 0) & ~scarce]).all(axis=1)
 
     def _fit_rule(self, source: Source, counts: OwnCounts, few: Answers) -> SketchRule | MixtureRule:
-        self.settings_, self.trial_scores_ = FALLBACK, {}
+        self.settings_, self.trial_scores_ = FALLBACK, ()
         m, gram = counts.with_seen, source.Y.T @ source.Y
         if self.rule == "moment":
             return MixtureRule(moment_coefficients(gram, m, MOMENT_RIDGE * self.ridge))
@@ -206,7 +206,7 @@ class CooccurrenceTransfer(LabelModel):
         if self.rule == "costa":
             return MixtureRule(average_weights(m), on_log_odds=True)
         choice = self._choose(source)
-        self.settings_, self.trial_scores_ = choice.settings, choice.scores
+        self.settings_, self.trial_scores_ = choice.settings, tuple(choice.scores.items())
         sums = SketchSums.of(source.X, source.Y)
         coefficients = solve_sketches(sums, m, choice.settings)
         rates = self._unseen_rates(source, sums, coefficients, counts)

@@ -116,7 +116,7 @@ tolerance, scale, precision, n_trials, random_state
         schedule = Schedule(choice.n_iterations, self.tolerance, on_step)
         learnt, self.objective_ = learn_factors(problem, settings, schedule)
         self.feature_penalty_, self.n_iterations_ = choice.penalty, choice.n_iterations
-        self.trial_scores_, self.factors_ = choice.scores, learnt.factors
+        self.trial_scores_, self.factors_ = tuple(choice.scores.items()), learnt.factors
         rate = float(base_rates(Y, observed).mean())
         labels = (self.seen_, self.seen_[:0], self.n_labels_)
         self._fitted = FittedFactors.of(learnt, settings, labels, rate, scaling)

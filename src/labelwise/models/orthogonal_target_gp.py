@@ -13,6 +13,7 @@ from labelwise.models._target_posterior import OrthogonalTargetPosterior, PoolMe
 from labelwise.models._target_search import Optimizer, SearchOptions
 from labelwise.models._target_state import (
     Learnt,
+    Search,
     TargetSettings,
     TargetState,
     full_rows,
@@ -206,7 +207,7 @@ class OrthogonalTargetGP(LabelModel):
         full = full_rows(rows.observed, np.empty(0, dtype=np.intp))
         self._pools = PoolMemory()
         return self._keep(
-            TargetState(settings, scaling, rows, prepared, projection, *learnt, products, full, priority, object())
+            TargetState(settings, scaling, rows, prepared, projection, *learnt, products, full, priority, Search())
         )
 
     def partial_fit(self, X: Any, Y: Any, observed: Any = None, *, classes: Any = None) -> Self:
@@ -285,7 +286,7 @@ class OrthogonalTargetGP(LabelModel):
             products,
             state.full,
             state.priority,
-            object(),
+            Search(),
         )
 
     def _later(self, n_before: int, n: int) -> FloatArray:
