@@ -17,6 +17,7 @@ from labelwise.models import (
     OnlineBayes,
     OrthogonalTargetGP,
 )
+from labelwise.numerics.costs import Costs
 from labelwise.queries import (
     BalancedPairs,
     Diagnosis,
@@ -39,6 +40,7 @@ __all__ = [
     "CompressedLabelGP",
     "CooccurrenceFactors",
     "CooccurrenceTransfer",
+    "Costs",
     "Diagnosis",
     "ExpectedF1",
     "LabelCovariance",

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import entr
 
+from labelwise import Costs
 from labelwise.posterior import MarginalPosterior
 from labelwise.queries import BalancedPairs
 from labelwise.queries.balanced_pairs import LARGEST_SHARE, _per_cost, _shares
@@ -110,31 +111,44 @@ def test_shares_add_up_and_keep_their_bounds(n):
         assert abs(shares.sum() - min(n, np.minimum(counts, cap).sum())) <= 1
 
 
-def best_ratios(rows, worth, read_cost):
+def best_ratios(rows, worth, prices, read):
     """By trying every number of pairs of every item."""
     ranked = np.full(worth.size, -np.inf)
     for row in np.unique(rows):
         own = np.flatnonzero(rows == row)
         own = own[np.argsort(-worth[own])]
-        ratios = np.cumsum(worth[own]) / (read_cost + np.arange(1, own.size + 1))
+        ratios = np.cumsum(worth[own] * prices[own]) / (read + np.cumsum(prices[own]))
         ranked[own[: np.flatnonzero(ratios == ratios.max())[-1] + 1]] = ratios.max()
     return ranked
 
 
-@pytest.mark.parametrize("read_cost", [0.1, 1.0, 10.0])
-def test_worth_per_cost_against_trying_everything(read_cost):
+@pytest.mark.parametrize("read", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("same_price", [True, False])
+def test_worth_per_cost_against_trying_everything(read, same_price):
     rng = np.random.default_rng(0)
     rows, worth = rng.integers(0, 15, 60), rng.random(60)
-    assert _per_cost(rows, worth, read_cost) == pytest.approx(best_ratios(rows, worth, read_cost))
+    prices = np.ones(60) if same_price else rng.gamma(2.0, size=60)
+    assert _per_cost(rows, worth, prices, read) == pytest.approx(best_ratios(rows, worth, prices, read))
 
 
 def test_dear_reading_asks_more_of_fewer_items(p):
-    cheap, dear = choose(p, 60), choose(p, 60, read_cost=10.0)
+    cheap, dear = choose(p, 60), choose(p, 60, costs=Costs(read=10.0))
     assert dear.rows.size == 60
     assert np.unique(dear.rows).size < 0.7 * np.unique(cheap.rows).size
 
 
-@pytest.mark.parametrize(("options", "told"), [({"focus": 1.5}, "focus"), ({"read_cost": -1.0}, "read_cost")])
-def test_what_makes_no_sense_is_refused(p, options, told):
-    with pytest.raises(ValueError, match=f"{told} must"):
-        choose(p, 3, **options)
+def test_dear_labels_are_asked_less_by_the_root_of_their_price(p):
+    alike = np.tile(p[:, :1], (1, 4))
+    asked = np.bincount(choose(alike, 90, costs=Costs(labels=(1.0, 4.0, 4.0, 16.0))).labels, minlength=4)
+    assert np.abs(asked - 90 * np.array([4, 2, 2, 1]) / 9).max() <= 1.01
+
+
+def test_the_costs_of_a_campaign_come_first(p):
+    beliefs, chance = MarginalPosterior(p), np.random.default_rng
+    handed = BalancedPairs().choose(beliefs, nothing(*p.shape), 60, chance(0), costs=Costs(read=10.0))
+    assert handed.rows.tolist() == choose(p, 60, costs=Costs(read=10.0)).rows.tolist()
+
+
+def test_what_makes_no_sense_is_refused(p):
+    with pytest.raises(ValueError, match="focus must"):
+        choose(p, 3, focus=1.5)

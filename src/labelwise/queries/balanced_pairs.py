@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 from scipy.special import entr
 
 from labelwise.numerics.choosing import TIE, best, open_entries
+from labelwise.numerics.costs import Costs
 from labelwise.posterior import FloatArray, LabelPosterior
 from labelwise.queries.base import BLOCK, Choice, Target
 
@@ -28,11 +30,12 @@ class BalancedPairs:
     Parameters
     ----------
     focus : float
-        Shares are in proportion to the mean entropy of a label over the pool, to this power: 0 gives every label the
-        same number of questions. No label gets more than four even shares.
-    read_cost : float
-        What reading an item costs, in answers. Above 0, items for which several labels are worth asking are preferred,
-        by worth per cost.
+        Shares are in proportion to the mean entropy of a label over the pool per price of its answers, to this power: 0
+        gives every label the same number of questions; ½ is best where errors fall as one over the answers. No label
+        gets more than four even shares.
+    costs : Costs
+        Where reading an item costs something, items for which several labels are worth asking are preferred, by worth
+        per cost. A campaign hands over its own.
 
     Examples
     --------
@@ -45,25 +48,34 @@ class BalancedPairs:
     """
 
     focus: float = 0.5
-    read_cost: float = 0.0
+    costs: Costs = field(default_factory=Costs)
+    looks_at_costs: ClassVar[bool] = True
 
     @property
     def target(self) -> Target:
         return "pairs"
 
-    def choose(self, posterior: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator) -> Choice:
+    def choose(
+        self,
+        posterior: LabelPosterior,
+        closed: sp.csr_array,
+        n: int,
+        rng: np.random.Generator,
+        *,
+        costs: Costs | None = None,
+    ) -> Choice:
         """Up to n pairs; a score of 1 is what the last question of a label's share is worth."""
         if not 0 <= self.focus <= 1:
             raise ValueError(f"focus must lie between 0 and 1, got {self.focus!r}")
-        if not self.read_cost >= 0:
-            raise ValueError(f"read_cost must not be negative, got {self.read_cost!r}")
+        costs = costs or self.costs
+        prices = costs.prices(posterior.n_labels)
         even = max(1.0, n / max(posterior.n_labels, 1))
         kept = _Candidates(posterior.n_labels, int(np.ceil(LARGEST_SHARE * even)))
         for part, beliefs in posterior.blocks(BLOCK):
             kept.add(part.start, _entropies(beliefs), open_entries(closed[part]), rng)
-        shares = _shares(kept.mean_entropies() ** self.focus, kept.counts, n, rng)
+        shares = _shares((kept.mean_entropies() / prices) ** self.focus, kept.counts, n, rng)
         rows, labels, worth = kept.in_units_of_the_last(shares)
-        ranked = worth if self.read_cost == 0 else _per_cost(rows, worth, self.read_cost)
+        ranked = worth if costs.read == 0 else _per_cost(rows, worth, prices[labels], costs.read)
         picked = best(ranked, n, rng.random(ranked.size))
         if picked.size < n:  # labels with little left to ask: the others take their part
             others = np.setdiff1d(np.arange(worth.size), picked)
@@ -135,23 +147,29 @@ def _shares(weights: FloatArray, counts: IntArray, n: int, rng: np.random.Genera
     return np.diff(np.floor(np.cumsum(shares) + rng.random()), prepend=0.0).astype(np.intp)
 
 
-def _per_cost(rows: IntArray, worth: FloatArray, read_cost: float) -> FloatArray:
-    """Of each pair, the best ratio of worth to cost of its item, −inf for pairs that would lower it.
+def _per_cost(rows: IntArray, worth: FloatArray, prices: FloatArray, read: float) -> FloatArray:
+    """Of each pair, the best ratio of value to cost of its item, −inf for pairs that would lower it.
 
-    The pairs of an item are taken best first; reading costs once.
+    A pair of worth 1 has the value of its price: shares have seen to that. The pairs of an item are taken best first;
+    reading costs once.
     """
     order = np.lexsort((-worth, rows))
     starts = np.flatnonzero(np.diff(rows[order], prepend=-1))
     sizes = np.diff(np.append(starts, order.size))
     place = np.arange(order.size) - np.repeat(starts, sizes)  # of a pair within its item
-    total = np.cumsum(worth[order])
-    total -= np.repeat(total[starts] - worth[order[starts]], sizes)
-    ratio = total / (read_cost + place + 1)
+    value, cost = (_running(each[order], starts, sizes) for each in (worth * prices, prices))
+    ratio = value / (read + cost)
     top = np.repeat(np.maximum.reduceat(ratio, starts), sizes) if starts.size else ratio
     last = np.maximum.reduceat(np.where(ratio == top, place, -1), starts) if starts.size else place
     ranked = np.empty(worth.size)
     ranked[order] = np.where(place <= np.repeat(last, sizes), top, -np.inf)
     return ranked
+
+
+def _running(values: FloatArray, starts: IntArray, sizes: IntArray) -> FloatArray:
+    """Cumulative sums that begin anew at each start."""
+    total = np.cumsum(values)
+    return total - np.repeat(total[starts] - values[starts], sizes)
 
 
 def _grouped(picked: IntArray, rows: IntArray) -> IntArray:

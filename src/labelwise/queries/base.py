@@ -34,7 +34,8 @@ class Strategy(Protocol):
     """What a campaign needs of a strategy.
 
     Beliefs are enough for most. One that has to see the features of the pool, or what was answered, sets
-    `looks_at_answers = True` and takes a keyword `known`: the pool as `LabelData`, with every answer in it.
+    `looks_at_answers = True` and takes a keyword `known`: the pool as `LabelData`, with every answer in it. One that
+    weighs prices sets `looks_at_costs = True` and takes a keyword `costs`: the campaign's `Costs`, by label number.
     """
 
     @property
