@@ -14,6 +14,7 @@ from labelwise.experiments.statistics import (
     clear_winner,
     compare,
     learning_curves,
+    paired_bootstrap,
     paired_difference,
 )
 from labelwise.experiments.tables import Table
@@ -118,3 +119,29 @@ def test_a_clear_winner_beats_each_of_the_others_beyond_noise():
 def test_nothing_cannot_be_averaged():
     with pytest.raises(ValueError, match="nothing to average"):
         Estimate.of([])
+    with pytest.raises(ValueError, match="nothing to average"):
+        paired_bootstrap([[], []], np.random.default_rng(0))
+
+
+def test_with_many_seeds_of_one_set_the_bootstrap_is_the_t_interval():
+    sample = np.random.default_rng(2).normal(0.1, 0.2, 200)
+    drawn, student = paired_bootstrap([sample], np.random.default_rng(0), 20_000), Estimate.of(sample)
+    assert drawn.value == student.value
+    assert (drawn.standard_error, drawn.low, drawn.high) == pytest.approx(
+        (student.standard_error, student.low, student.high), abs=0.0015
+    )
+
+
+def test_the_bootstrap_over_sets_has_the_error_of_two_stages():
+    """Var = (variance of the sets' means + mean variance within a set / seeds) / sets, all with divisor n."""
+    groups = np.random.default_rng(4).normal(size=(6, 4)) * 0.1 + np.linspace(-1, 1, 6)[:, None]
+    expected = math.sqrt((groups.mean(1).var() + groups.var(1).mean() / 4) / 6)
+    assert paired_bootstrap(groups, np.random.default_rng(0), 40_000).standard_error == pytest.approx(
+        expected, rel=0.02
+    )
+
+
+def test_the_bootstrap_weighs_sets_alike_and_needs_two_values():
+    uneven = paired_bootstrap([[0.0, 0.0, 0.0, 0.0], [1.0]], np.random.default_rng(0))
+    assert (uneven.value, uneven.n) == (0.5, 2)
+    assert math.isnan(paired_bootstrap([[0.3]], np.random.default_rng(0)).low)

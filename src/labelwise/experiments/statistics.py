@@ -20,6 +20,7 @@ from labelwise.posterior import FloatArray
 
 Currency = Literal["items_read", "answers"]
 LEVEL = 0.95  # of every interval
+RESAMPLES = 4000  # of a bootstrap
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,34 @@ def paired_difference(left: dict[int, float], right: dict[int, float]) -> Estima
     """
     shared = [seed for seed in left if seed in right]
     return Estimate.of(left[seed] - right[seed] for seed in shared)
+
+
+def paired_bootstrap(
+    groups: Sequence[Sequence[float]], rng: np.random.Generator, resamples: int = RESAMPLES
+) -> Estimate:
+    """The mean of groups' means, with an interval by drawing groups, and then values within them, with replacement.
+
+    For differences to random: a group is a set, its values are the seeds. Sets are drawn first because the question is
+    what happens on the next set, not on the next seed. With one group only its values are drawn; with one value there
+    is no interval.
+
+    >>> found = paired_bootstrap([[0.1, 0.2, 0.3], [0.0, 0.1, 0.2]], np.random.default_rng(0))
+    >>> round(found.value, 3), found.low > 0, found.n
+    (0.15, True, 2)
+    """
+    values = [np.asarray(group, dtype=float) for group in groups if len(group)]
+    if not values:
+        raise ValueError("there is nothing to average")
+    k, mean = len(values), float(np.mean([group.mean() for group in values]))
+    if k == 1 and values[0].size == 1:
+        return Estimate(mean, nan, nan, nan, k)
+    drawn = np.empty((k, resamples, k)) if k > 1 else np.empty((1, resamples, 1))  # group, resample, place
+    for group, means in zip(values, drawn, strict=True):  # a fresh mean of the group wherever it might be drawn
+        means[...] = rng.choice(group, (*means.shape, group.size)).mean(-1)
+    picked = rng.integers(k, size=drawn.shape[1:])  # (resamples, k)
+    sample = np.take_along_axis(drawn, picked[None], 0)[0].mean(-1)
+    low, high = np.quantile(sample, [0.5 - LEVEL / 2, 0.5 + LEVEL / 2])
+    return Estimate(mean, float(sample.std()), float(low), float(high), k)
 
 
 def clear_winner(table: Table, metric: str, arms: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
