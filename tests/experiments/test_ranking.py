@@ -22,7 +22,7 @@ def test_friedmans_p_value_is_scipys(digits):
 
 
 def test_friedmans_p_value_is_the_share_of_shuffles_that_differ_as_much():
-    scores = np.random.default_rng(0).random((15, 4)) + [0.2, 0.0, 0.0, 0.0]
+    scores = np.random.default_rng(0).random((15, 4)) + np.array([0.2, 0.0, 0.0, 0.0])
     ranks = np.array([stats.rankdata(-row) for row in scores])
     shuffles = np.array([np.random.default_rng(s).permuted(ranks, axis=1).mean(0) for s in range(4000)])
     spread = ((shuffles - 2.5) ** 2).sum(1)

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from labelwise.campaign import Costs
 from labelwise.experiments.metrics import evaluate
 from labelwise.experiments.simulate import Answerer, Schedule, simulate, split, starting_items
 from labelwise.models import BinaryRelevance, LabelGP
-from labelwise.queries import BY_NAME, Random, Uncertainty
+from labelwise.queries import BY_NAME, BalancedPairs, Random, Uncertainty
 from labelwise.records import LabelData, Question
 
 
@@ -53,6 +54,20 @@ def test_costs_are_counted_in_both_currencies(small):
     assert pairs.rows[-1]["items_read"] == len(pairs.items())
     assert all(label in small.label_names for batch in pairs.asked[1:] for _, label in batch)
     assert run(small, Random(target="pairs")).rows[-1]["answers"] == 18 + 3 * 5
+
+
+def test_questions_are_counted_round_by_round(small):
+    assert [row["questions"] for row in run(small, Random()).rows] == [6, 5, 5, 5]
+    assert [row["questions"] for row in run(small, Random(target="pairs"), pair_batch=15).rows] == [6, 15, 15, 15]
+
+
+def test_a_test_set_is_cut_to_its_limit(small):
+    whole, test = split(small, Schedule(), 3)
+    pool, fewer = split(small, Schedule(test_limit=7), 3)
+    assert pool.item_ids == whole.item_ids  # who is asked about does not depend on it
+    assert fewer.n_items == 7 and set(fewer.item_ids) < set(test.item_ids)
+    _, given = split(whole, Schedule(test_limit=7), 3, test=test)
+    assert given.n_items == 7 and set(given.item_ids) < set(test.item_ids)
 
 
 def test_nothing_is_asked_twice_and_nothing_of_the_test_set(small):
@@ -147,3 +162,11 @@ def test_sparse_features_give_the_curve_of_dense_ones(small):
     sparse = LabelData.from_arrays(sp.csr_array(small.X), small.Y, label_names=small.label_names)
     dense_rows, sparse_rows = figures(run(small, Random())), figures(run(sparse, Random()))
     assert dense_rows[-1]["log_loss"] == pytest.approx(sparse_rows[-1]["log_loss"], rel=1e-3)
+
+
+def test_rows_sum_up_what_reading_and_answering_cost(small):
+    result = run(small, BalancedPairs(), start=4, rounds=2, batch=6, costs=Costs(read=3.0, answer=0.5))
+    for row in result.rows:
+        assert row["cost"] == pytest.approx(3.0 * row["readings"] + 0.5 * row["answers"])
+    last = result.rows[-1]
+    assert last["items_read"] <= last["readings"] <= 4 + 12

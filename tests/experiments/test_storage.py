@@ -44,7 +44,7 @@ def test_a_file_cut_short_anywhere_is_none(store):
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [(b'"round": 0', b'"round": 1'), (b'"seed": 1', b'"seed": 2'), (b'"format": 1', b'"format": 0')]
+    ("old", "new"), [(b'"round": 0', b'"round": 1'), (b'"seed": 1', b'"seed": 2'), (b'"format": 2', b'"format": 1')]
 )
 def test_a_changed_figure_setting_or_format_is_none(store, old, new):
     path = store.path(run_key(SETTINGS))

@@ -200,6 +200,15 @@ def test_a_strategy_that_cannot_work_with_a_model_is_refused_before_any_run(tmp_
     run_study(small, replace(plan, models=("label_gp",), seeds=(0,)), tmp_path, jobs=1)
 
 
+def test_a_plan_of_pairings_runs_those_alone(tmp_path, small, plan):
+    arms = (("label_gp", "random"), ("label_gp", "mutual_information"), ("binary_relevance", "random"))
+    some = replace(plan, models=("label_gp", "binary_relevance"), strategies=("random", "mutual_information"))
+    study = run_study(small, replace(some, pairings=arms, seeds=(0,)), tmp_path, jobs=1)
+    assert study.table.distinct("model", "strategy") == list(arms)
+    with pytest.raises(ValueError, match=r"the pairing \('label_gp', 'uncertainty'\) is not of the plan's"):
+        replace(some, pairings=(("label_gp", "uncertainty"),))
+
+
 def test_a_study_of_no_jobs_is_refused(tmp_path, small, plan):
     with pytest.raises(ValueError, match="jobs must be at least 1, got -2"):
         run_study(small, plan, tmp_path, jobs=-2)

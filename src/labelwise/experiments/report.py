@@ -135,7 +135,7 @@ def _maps(study: Study, data: LabelData) -> list[Picture]:
     name, model, seed = _file_name(study.plan.name), study.plan.models[0], study.plan.seeds[0]
     pool, _ = split(data, study.plan.schedule, seed)
     start = starting_items(pool, study.plan.schedule, seed)
-    chosen = {s: study.results[model, s, seed].items() for s in study.plan.strategies}
+    chosen = {s: study.results[m, s, seed].items() for m, s in study.plan.arms() if m == model}
     few = data.n_labels <= MAPPED
     the_set = (
         "The set, label by label: the items that have it, in blue, among all."
@@ -168,6 +168,13 @@ def _curves(study: Study, metrics: Sequence[str]) -> list[Picture]:
         caption = f"The same against answers given, one answer being yes or no to one label of one item: {spread}."
         drawn = as_png(draw_curves(study.table, metrics, "answers"))
         pictures.append(Picture(f"{name}-curves-answers", drawn, caption, instead + " against answers"))
+    costs = study.plan.schedule.costs
+    if costs is not None:
+        caption = (
+            f"The same against what it costs, {costs.read:g} for reading and {costs.answer:g} per answer: {spread}."
+        )
+        drawn = as_png(draw_curves(study.table, metrics, "cost"))
+        pictures.append(Picture(f"{name}-curves-cost", drawn, caption, instead + " against cost"))
     return pictures
 
 

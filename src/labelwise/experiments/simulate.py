@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from labelwise.campaign import Campaign
+from labelwise.campaign import Campaign, Costs
 from labelwise.experiments.metrics import evaluate
 from labelwise.models import LabelModel
 from labelwise.posterior import BoolArray
@@ -38,6 +38,10 @@ class Schedule:
         Share of the items set aside for testing, drawn by the seed alone; not used when a test set is given.
     pool_limit : int, optional
         Keep at most so many of the other items, drawn by the seed alone.
+    test_limit : int, optional
+        Keep at most so many of the items to test on: of a random share those drawn first, of a given set an even draw.
+    costs : Costs, optional
+        What reading and answering cost: strategies weigh it, and the rows of a result sum it up. As in `Campaign`.
     """
 
     start: int = 30
@@ -46,9 +50,12 @@ class Schedule:
     pair_batch: int | None = None
     test_share: float = 1 / 3
     pool_limit: int | None = None
+    test_limit: int | None = None
+    costs: Costs | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("start", 1), ("rounds", 0), ("batch", 1), ("pair_batch", 1), ("pool_limit", 1)):
+        at_least_one = ("start", "batch", "pair_batch", "pool_limit", "test_limit")
+        for name, least in (("rounds", 0), *((name, 1) for name in at_least_one)):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise ValueError(f"{name} must be at least {least}, got {value!r}")
@@ -130,7 +137,8 @@ def simulate(
     Returns
     -------
     Result
-        Its rows hold `round`, `items_read` (distinct items asked), `answers` (yes or no to one label of one item),
+        Its rows hold `round` and its `questions`; so far `items_read` (distinct items asked), `answers` (yes or no to
+        one label of one item), `readings` (an item is read once for answers in a row about it) and `cost`; then
         `seconds_asking`, `seconds_fitting` and every measure of `metrics.evaluate` on the test set.
 
     Examples
@@ -150,7 +158,7 @@ def simulate(
     check_enough(pool, schedule, strategy.target)
     answerer, score = Answerer(pool), _Score(test)
     begin = [Question(item, pool.label_names, "cold start") for item in starting_items(pool, schedule, seed)]
-    campaign = Campaign(pool.hide(), model=model, strategy=strategy, random_state=seed)
+    campaign = Campaign(pool.hide(), model=model, strategy=strategy, costs=schedule.costs, random_state=seed)
     rows: list[Row] = []
     asked = []
     for number in range(schedule.rounds + 1):
@@ -158,9 +166,9 @@ def simulate(
         questions = campaign.ask(batch) if number else begin
         seconds_asking = perf_counter() - began
         campaign.tell(answerer.answers(questions))
-        rows.append({"round": number, **score.after(campaign, questions, seconds_asking)})
         whole = number == 0 or strategy.target == "items"
-        asked.append(tuple((q.item, None if whole else q.labels[0]) for q in questions))
+        asked.append(tuple((q.item, label) for q in questions for label in ((None,) if whole else q.labels)))
+        rows.append({"round": number, "questions": len(asked[-1]), **score.after(campaign, seconds_asking)})
         if on_round is not None:
             on_round(number, rows[-1])
     return Result(tuple(rows), tuple(asked))
@@ -174,10 +182,12 @@ def split(data: LabelData, schedule: Schedule, seed: int, test: LabelData | None
         n_test = round(schedule.test_share * data.n_items)
         if not 1 <= n_test < data.n_items:
             raise ValueError(f"{data.n_items} items cannot be split into a pool and a test set; bring more")
-        test, order = data.take(np.sort(order[:n_test])), order[n_test:]
+        test, order = data.take(np.sort(order[:n_test][: schedule.test_limit])), order[n_test:]
     else:
         check_known(test, "the test set")
         check_alike(data, test)
+        if schedule.test_limit is not None and test.n_items > schedule.test_limit:
+            test = test.take(np.linspace(0, test.n_items - 1, schedule.test_limit).astype(np.intp))
     return data.take(np.sort(order[: schedule.pool_limit])), test
 
 
@@ -188,23 +198,22 @@ def starting_items(pool: LabelData, schedule: Schedule, seed: int) -> list[str]:
 
 
 class _Score:
-    """Keeps the two currencies, items read and answers given, and evaluates on the test set."""
+    """What was paid, in items read, answers given and cost, and what the test set says."""
 
     def __init__(self, test: LabelData) -> None:
         self._X = test.X
         self._truth: BoolArray = test.Y.toarray()
-        self._read: set[str] = set()
-        self._answers = 0
 
-    def after(self, campaign: Campaign, questions: list[Question], seconds_asking: float) -> Row:
-        self._read.update(question.item for question in questions)
-        self._answers += sum(len(question.labels) for question in questions)
+    def after(self, campaign: Campaign, seconds_asking: float) -> Row:
         began = perf_counter()
         campaign.believe(self._X[:1])  # fits; what comes after is prediction only
         seconds_fitting = perf_counter() - began
+        spent = campaign.spent()
         return {
-            "items_read": len(self._read),
-            "answers": self._answers,
+            "items_read": spent.items,
+            "readings": spent.readings,
+            "answers": spent.answers,
+            "cost": spent.cost,
             "seconds_asking": seconds_asking,
             "seconds_fitting": seconds_fitting,
             **evaluate(campaign.believe(self._X).probabilities(), self._truth),

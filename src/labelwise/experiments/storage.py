@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from labelwise.experiments.simulate import Result
 from labelwise.records import LabelData
 
-RUN_FORMAT = 1  # part of every run's name: raise it when a run's content or meaning changes
+RUN_FORMAT = 2  # part of every run's name: raise it when a run's content or meaning changes
 
 
 def fingerprint(data: LabelData) -> str:

@@ -41,6 +41,8 @@ class Plan:
     name : str
         What to call the data in tables and reports.
     options : mapping of a model's name to parameters that differ from its defaults
+    pairings : (model, strategy), optional
+        Which models run with which strategies; by default every one with every one.
 
     Examples
     --------
@@ -55,6 +57,7 @@ class Plan:
     schedule: Schedule = field(default_factory=Schedule)
     name: str = "data"
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    pairings: tuple[Arm, ...] = ()
 
     def __post_init__(self) -> None:
         for attribute in ("models", "strategies", "seeds"):
@@ -72,6 +75,9 @@ class Plan:
         idle = [name for name in self.options if name not in self.models]
         if idle:
             raise ValueError(f"options are given for {idle[0]!r}, which is not among the models {list(self.models)}")
+        odd = [arm for arm in self.pairings if arm[0] not in self.models or arm[1] not in self.strategies]
+        if odd:
+            raise ValueError(f"the pairing {odd[0]} is not of the plan's models and strategies")
 
     def make_model(self, name: str, seed: int) -> LabelModel:
         """A registered model with the options for it and, where it has one, this random_state."""
@@ -80,7 +86,11 @@ class Plan:
 
     def runs(self) -> list[tuple[str, str, int]]:
         """(model, strategy, seed), seed by seed, so that a study stopped half-way has whole seeds to show."""
-        return [(m, s, seed) for seed in self.seeds for m in self.models for s in self.strategies]
+        return [(*arm, seed) for seed in self.seeds for arm in self.arms()]
+
+    def arms(self) -> list[Arm]:
+        """(model, strategy) that run."""
+        return list(self.pairings) or list(product(self.models, self.strategies))
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,11 +128,23 @@ def run_study(
     on_run : callable, optional
         Called with the number of finished runs and of all runs, at the start and after each.
     """
-    folder = Path(folder)
-    jobs = cpu_count() if jobs is None else jobs
-    if jobs < 1:
+    if jobs is not None and jobs < 1:
         raise ValueError(f"jobs must be at least 1, got {jobs}")
     check_plan(data, plan, test)
+    return run_checked(data, plan, Path(folder), test=test, jobs=jobs, on_run=on_run)
+
+
+def run_checked(
+    data: LabelData,
+    plan: Plan,
+    folder: Path,
+    *,
+    test: LabelData | None = None,
+    jobs: int | None = None,
+    on_run: Callable[[int, int], None] | None = None,
+) -> Study:
+    """As `run_study`, of a plan that has passed `check_plan` with these data."""
+    jobs = cpu_count() if jobs is None else jobs
     facts = _facts(data, test, plan)
     keys = {run: run_key(_settings(run, plan, facts)) for run in plan.runs()}
     store = RunStore(folder / "runs")
@@ -154,7 +176,7 @@ def check_plan(data: LabelData, plan: Plan, test: LabelData | None = None) -> No
         check_enough(pool, plan.schedule, queries.BY_NAME[strategy]().target)
     few = pool.take(np.arange(min(pool.n_items, TRIED)))
     trial = Schedule(start=max(1, few.n_items // 2), rounds=min(1, few.n_items - 1), batch=1)
-    for model, strategy in product(plan.models, plan.strategies):
+    for model, strategy in plan.arms():
         try:
             made, chosen = plan.make_model(model, plan.seeds[0]), queries.BY_NAME[strategy]()
             simulate(few, model=made, strategy=chosen, schedule=trial, test=few)
@@ -218,6 +240,7 @@ def _facts(data: LabelData, test: LabelData | None, plan: Plan) -> dict[str, Any
         "models": list(plan.models),
         "options": {model: {k: repr(v) for k, v in options.items()} for model, options in plan.options.items()},
         "strategies": list(plan.strategies),
+        "pairings": [list(arm) for arm in plan.arms()],
         "seeds": list(plan.seeds),
         "schedule": asdict(plan.schedule),
         "data": _described(data),
