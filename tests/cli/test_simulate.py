@@ -114,6 +114,15 @@ def test_pair_strategies_say_what_they_asked(here):
     assert {r["answers"] for r in json.loads(done.stdout)["results"]} == {6 * 2 + 2 * 8}
 
 
+def test_prices_reach_the_results_and_the_report(here):
+    prices = ["--strategy", "random_pairs,balanced_pairs", "--read-cost", "4", "--answer-cost", "0.5"]
+    done = run("things.csv", "--labels", "tags", *SMALL, *prices)
+    assert done.exit_code == 0, done.stderr
+    assert (here / "runs" / "things" / "figures" / "things-curves-cost.png").exists()
+    refused = run("things.csv", "--labels", "tags", *SMALL, "--answer-cost", "0")
+    assert refused.exit_code == 2 and "must be more than 0" in refused.stderr
+
+
 def test_a_strategy_without_its_control_is_noted_and_not_judged(here):
     done = run("things.csv", "--labels", "tags", *SMALL, "--strategy", "random,uncertainty_pairs", "--json")
     assert "note: uncertainty_pairs will have no random control; add random_pairs to --strategy" in done.stderr

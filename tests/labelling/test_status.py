@@ -51,3 +51,13 @@ def test_the_page_holds_everything_and_runs_nothing(project, tmp_path):
     assert "8 answers on 4 of 40 items, by 2 people" in page
     assert "&lt;b&gt;bob&lt;/b&gt;" in page and "<b>bob</b>" not in page
     assert "<script" not in page and "http" not in page.replace("http-equiv", "")
+
+
+def test_what_was_paid_counts_readings_of_each_person(make):
+    made = make(control=0.0, read_cost=10.0, answer_cost=0.5, label_costs={"left": 2.0})
+    for item, label, who in (("p0", "left", "ann"), ("p0", "low", "bob"), ("p0", "low", "ann"), ("p1", "left", "ann")):
+        made.tell(Answer(item, {label: True}), who=who)
+    now = status_of(made)
+    assert now.readings == 3  # ann reads p0 once for two answers, bob reads it too
+    assert now.cost == pytest.approx(3 * 10 + 2 * 2.0 + 2 * 0.5)
+    assert made.campaign().costs.read == 10.0

@@ -46,5 +46,5 @@ def test_prices_for_other_labels_are_refused():
         Costs(labels={"z": 1.0}).of_labels("ab")
     with pytest.raises(ValueError, match="costs of 2 labels, but 3"):
         Costs(labels=(1.0, 1.0)).of_labels("abc")
-    with pytest.raises(ValueError, match="use costs.of_labels"):
+    with pytest.raises(ValueError, match=r"use costs\.of_labels"):
         Costs(labels={"a": 1.0}).prices(1)

@@ -26,6 +26,8 @@ def new(
     overlap: Annotated[int, typer.Option(help="People who are asked the same question.")] = 1,
     overlap_share: Annotated[float, typer.Option(help="Share of the questions that --overlap applies to.")] = 1.0,
     lease: Annotated[float, typer.Option(help="Minutes a question belongs to the one who was given it.")] = 10.0,
+    read_cost: Annotated[float, typer.Option(help="Price of reading an item; pair strategies weigh it.")] = 0.0,
+    answer_cost: Annotated[float, typer.Option(help="Price of one yes or no.")] = 1.0,
     seed: Annotated[int, typer.Option(help="Decides what is drawn at random.")] = 0,
 ) -> None:
     """Make a project from a file of items and a list of labels.
@@ -54,6 +56,8 @@ def new(
             "overlap": overlap,
             "overlap_share": overlap_share,
             "lease_seconds": 60 * lease,
+            "read_cost": read_cost,
+            "answer_cost": answer_cost,
             "random_state": seed,
         }
         Settings(**settings)  # told before a large file is read

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from labelwise import models, queries
+from labelwise.campaign import Costs
 from labelwise.cli._common import BUILT_IN, INTERRUPTED, at_least_one, errors, listed, load, progress_bars, user_errors
 from labelwise.experiments import Plan, Schedule, Study, run_study
 from labelwise.experiments.findings import DEFAULT_METRICS, in_words, result_rows, signed, summary
@@ -46,6 +47,8 @@ def simulate(
     out: Annotated[Path | None, typer.Option(help="Folder for runs, tables and report. Default: runs/NAME.")] = None,
     test: Annotated[Path | None, typer.Option(help="Test file, instead of a random third of the data.")] = None,
     pool_limit: Annotated[int | None, typer.Option(help="Keep at most so many items to ask about.")] = None,
+    read_cost: Annotated[float, typer.Option(help="Price of reading an item; pair strategies weigh it.")] = 0.0,
+    answer_cost: Annotated[float, typer.Option(help="Price of one yes or no.")] = 1.0,
     jobs: Annotated[int | None, typer.Option(help="Runs side by side. Default: all cores.")] = None,
     metric: Annotated[str, typer.Option(help="Metrics to show, by comma; all are saved.")] = ",".join(DEFAULT_METRICS),
     labels: Annotated[
@@ -70,7 +73,8 @@ def simulate(
     ```
     """
     with user_errors():
-        schedule = Schedule(start, rounds, batch, pair_batch, pool_limit=pool_limit)
+        costs = Costs(read_cost, answer_cost) if (read_cost, answer_cost) != (0.0, 1.0) else None
+        schedule = Schedule(start, rounds, batch, pair_batch, pool_limit=pool_limit, costs=costs)
         metrics = _metrics(metric)
         at_least_one("--seeds", seeds)
         at_least_one("--jobs", jobs)

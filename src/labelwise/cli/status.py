@@ -47,6 +47,7 @@ def _print(now: Status) -> None:
     typer.echo(
         f"{now.answers} answers on {now.answered_items} of {now.items} items" + (f": {people}" if people else "")
     )
+    typer.echo(f"{now.readings} readings of an item; cost so far {now.cost:g}")
     typer.echo(f"estimated F1: {in_words(now.f1)}")
     state = "running" if now.worker else "not running"
     typer.echo(f"worker {state}; {now.ready} questions ready, {now.leased} being answered")

@@ -47,7 +47,7 @@ LOOK: dict[Any, Any] = {
     "axes.titlelocation": "left",
     "figure.facecolor": "white",
 }
-COST_NAMES = {"items_read": "items read", "answers": "answers given"}
+COST_NAMES = {"items_read": "items read", "answers": "answers given", "cost": "cost of reading and answering"}
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from labelwise.experiments.metrics import LOWER_IS_BETTER
 from labelwise.experiments.tables import Table
 from labelwise.posterior import FloatArray
 
-Currency = Literal["items_read", "answers"]
+Currency = Literal["items_read", "answers", "cost"]
 LEVEL = 0.95  # of every interval
 RESAMPLES = 4000  # of a bootstrap
 
@@ -66,7 +66,7 @@ class Curve:
 
     model: str
     strategy: str
-    cost: FloatArray  # (r,), items read or answers given, mean over seeds
+    cost: FloatArray  # (r,), items read, answers given or their price, mean over seeds
     mean: FloatArray  # (r,)
     standard_error: FloatArray  # (r,), NaN for a single seed
     n_seeds: int

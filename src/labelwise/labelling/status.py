@@ -17,6 +17,7 @@ from labelwise.labelling.store.labels import StoredLabels, read_labels
 from labelwise.labelling.store.questions import count_ready, open_leases
 from labelwise.labelling.store.schema import NO, UNSURE, YES
 from labelwise.labelling.store.trainings import last_good, read_trainings
+from labelwise.labelling.terms import GIVEN, Settings
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,15 @@ class Status:
     """A project at one moment.
 
     `f1` is the estimate of the last good training on the items kept apart, with its interval; `course` is the same for
-    every good training so far; `trouble` says what is wrong, if anything is.
+    every good training so far; `trouble` says what is wrong, if anything is. `readings` counts an item once for answers
+    in a row of one person about it, and `cost` is what readings and answers cost by the settings.
     """
 
     items: int
     answers: int
     answered_items: int
+    readings: int
+    cost: float
     people: dict[str, int]
     labels: tuple[LabelStatus, ...]
     f1: dict[str, Any] | None
@@ -82,6 +86,7 @@ def status_of(project: Project) -> Status:
         **basics,
         answers=sum(counted.values()),
         answered_items=len(set(votes.item.tolist())),
+        **_paid(votes, labels, project.settings),
         people=dict(Counter(counted).most_common()),
         labels=_label_table(votes, labels, report.get("base_rates", {})),
         f1=report.get("f1"),
@@ -90,6 +95,18 @@ def status_of(project: Project) -> Status:
         unseen=max(0, int(votes.event.max(initial=0)) - (good.seen_event if good is not None else 0)),
         trouble=trouble,
     )
+
+
+def _paid(votes: Any, labels: StoredLabels, settings: Settings) -> dict[str, Any]:
+    """Readings and cost of what people said; what came with the items was free."""
+    asked = np.array([reason != GIVEN for reason in votes.reason], dtype=bool)
+    items, people = votes.item[asked], np.array(votes.who, dtype=str)[asked]
+    by_person = np.lexsort((votes.event[asked], people))
+    items, people = items[by_person], people[by_person]
+    readings = int(((items[1:] != items[:-1]) | (people[1:] != people[:-1])).sum()) + bool(items.size)
+    counts = [int((votes.label[asked] == label).sum()) for label in labels.ids]
+    costs = settings.costs(labels.names).of_labels(labels.names)
+    return {"readings": readings, "cost": costs.total(readings, counts)}
 
 
 def _label_table(votes: Any, labels: StoredLabels, base_rates: dict[str, Any]) -> tuple[LabelStatus, ...]:

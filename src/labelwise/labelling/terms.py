@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from labelwise import models, queries
+from labelwise.campaign import Costs
 from labelwise.labelling.errors import ProjectError
 from labelwise.records import Question
 
 GIVEN = "given"  # the reason of labels that came with the items
 CONTROL = "control"  # the reason of the random share
 TOLD = "told"  # the reason of answers nobody was asked for
+SETTLED = "settled"  # the reason of answers that stand whatever others said
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class Settings:
         How long a question belongs to the one who was given it.
     ready : int
         Questions the worker keeps ready.
+    read_cost, answer_cost, label_costs : float, float, and mapping of label names to prices
+        What reading an item and answering for a label cost, see `labelwise.Costs`.
     random_state : int
 
     Examples
@@ -53,6 +57,9 @@ class Settings:
     overlap_share: float = 1.0
     lease_seconds: float = 600.0
     ready: int = 200
+    read_cost: float = 0.0
+    answer_cost: float = 1.0
+    label_costs: Mapping[str, float] = field(default_factory=dict)
     random_state: int = 0
 
     def __post_init__(self) -> None:
@@ -68,6 +75,15 @@ class Settings:
                 raise ProjectError(f"{name} must be at least 1, got {getattr(self, name)!r}")
         if not self.lease_seconds > 0:
             raise ProjectError(f"lease_seconds must be positive, got {self.lease_seconds!r}")
+        try:
+            self.costs(self.label_costs)
+        except ValueError as error:
+            raise ProjectError(str(error)) from error
+
+    def costs(self, label_names: Iterable[str]) -> Costs:
+        """The prices of these labels; of labels that are no longer in use they are left out."""
+        own = {name: self.label_costs[name] for name in label_names if name in self.label_costs}
+        return Costs(self.read_cost, self.answer_cost, own or None)
 
     @property
     def target(self) -> str:
