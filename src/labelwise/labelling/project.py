@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,26 +13,25 @@ import scipy.sparse as sp
 import sqlalchemy as sa
 
 from labelwise.campaign import Campaign
+from labelwise.labelling.derived import DERIVED, derived_path
 from labelwise.labelling.errors import NothingToAsk, ProjectError
 from labelwise.labelling.features import Featurizer, pack
+from labelwise.labelling.guesses import tell_hints
 from labelwise.labelling.learner import Learner
 from labelwise.labelling.locks import worker_is_running
 from labelwise.labelling.model_files import TrainedLabeller
-from labelwise.labelling.service import Service
+from labelwise.labelling.served import OWNER, ServedProject
 from labelwise.labelling.sources import read_new
 from labelwise.labelling.store import Location, Store
-from labelwise.labelling.store.engine import begin_project, read_value
-from labelwise.labelling.store.events import NewEvent, add_event, add_given, last_event, move_votes, read_events
-from labelwise.labelling.store.items import add_items, item_ids, item_names
+from labelwise.labelling.store.engine import begin_project
+from labelwise.labelling.store.events import NewEvent, add_event, add_given, last_event, read_events
+from labelwise.labelling.store.items import add_items, item_ids
 from labelwise.labelling.store.labels import (
     StoredLabels,
     add_labels,
     last_change,
-    merge_labels,
     note_change,
     read_labels,
-    rename_label,
-    retire_label,
 )
 from labelwise.labelling.store.questions import clear_questions, forget_beliefs, withdraw
 from labelwise.labelling.store.schema import UNSURE, WHOLE_ITEM
@@ -41,8 +40,6 @@ from labelwise.labelling.terms import Event, Lease, Receipt, Settings
 from labelwise.labelling.worker import Worker, labeller_of, model_path
 from labelwise.posterior import FloatArray
 from labelwise.records import Answer, LabelData
-
-OWNER = "owner"  # who changes labels and adds items where no name is given
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +52,7 @@ class Predictions:
     probabilities: FloatArray
 
 
-class Project:
+class Project(ServedProject):
     """Open a project that `Project.create` or `labelwise new` made.
 
     Parameters
@@ -76,12 +73,6 @@ class Project:
     1
     >>> project.close()
     """
-
-    def __init__(self, location: Location) -> None:
-        self.store = Store.open(location)
-        with self.store.reading() as connection:
-            self.settings = Settings(**read_value(connection, "settings"))
-        self.service = Service(self.store, self.settings)
 
     @classmethod
     def create(
@@ -110,18 +101,10 @@ class Project:
             begin_project(connection, asdict(chosen))
             add_labels(connection, data.label_names, OWNER, time.time())
             _add_data(connection, data, chosen)
-        model_path(store).unlink(missing_ok=True)  # of an earlier project of that name
+        for name in DERIVED:  # of an earlier project of that name
+            derived_path(store, name).unlink(missing_ok=True)
         store.close()
         return cls(location)
-
-    def close(self) -> None:
-        self.store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # -- asking and telling -------------------------------------------------------------------------------------------
 
@@ -174,36 +157,6 @@ class Project:
         """The items with everything that is known of their labels."""
         return self.learner().data()
 
-    def events(self) -> list[Event]:
-        """Everything that people did, oldest first."""
-        with self.store.reading() as connection:
-            names, labels = item_names(connection), read_labels(connection).all_names
-            found = read_events(connection)
-        return [
-            Event(
-                id=row.id,
-                at=row.at,
-                who=row.who,
-                kind=row.kind,
-                item=names[row.item],
-                asked=None if row.asked == WHOLE_ITEM else labels[row.asked],
-                reason=row.reason,
-                values={labels[label]: None if value < 0 else bool(value) for label, value in said.items()},
-                undoes=row.undoes,
-            )
-            for row, said in found
-        ]
-
-    def label_names(self) -> list[str]:
-        """The labels in use."""
-        with self.store.reading() as connection:
-            return list(read_labels(connection).names)
-
-    def item_names(self) -> set[str]:
-        """The names of all items."""
-        with self.store.reading() as connection:
-            return set(item_names(connection).values())
-
     def predict(
         self, items: str | None = None, *, id: str | None = None, threshold: float | None = None
     ) -> Predictions:
@@ -251,32 +204,11 @@ class Project:
         with self.store.writing() as connection:
             clear_questions(connection)
             forget_trainings(connection)
-        model_path(self.store).unlink(missing_ok=True)
+        for name in DERIVED:
+            derived_path(self.store, name).unlink(missing_ok=True)
         self.refresh()
 
-    # -- changing labels and items ------------------------------------------------------------------------------------
-
-    def add_label(self, name: str, *, who: str = OWNER) -> None:
-        """One more label, unknown for every item so far."""
-        with self.store.writing() as connection:
-            add_labels(connection, [name], who, time.time())
-            forget_beliefs(connection)
-
-    def rename_label(self, old: str, new: str, *, who: str = OWNER) -> None:
-        with self.store.writing() as connection:
-            rename_label(connection, old, new, who, time.time())
-
-    def merge_labels(self, source: str, target: str, *, who: str = OWNER) -> None:
-        """Make one label of two: what people said of `source` they have now said of `target`, yes to either is yes."""
-        with self.store.writing() as connection:
-            gone, kept = merge_labels(connection, source, target, who, time.time())
-            move_votes(connection, gone, kept, time.time())
-            forget_beliefs(connection, gone)
-
-    def retire_label(self, name: str, *, who: str = OWNER) -> None:
-        """Stop asking about a label and using its answers, which are kept."""
-        with self.store.writing() as connection:
-            forget_beliefs(connection, retire_label(connection, name, who, time.time()))
+    # -- more items ---------------------------------------------------------------------------------------------------
 
     def add_items(self, data: LabelData, *, who: str = OWNER) -> int:
         """More items, with the labels that are known of them; how many."""
@@ -292,9 +224,11 @@ class Project:
 def _knowing_everything(learner: Learner) -> Campaign:
     """A campaign that knows everything, the random share too, from the start."""
     before = learner.campaign
-    return Campaign(
+    campaign = Campaign(
         learner.data(), model=before.model, strategy=before.strategy, random_state=learner.settings.random_state
     )
+    tell_hints(campaign, learner.labels)
+    return campaign
 
 
 def _let_answers_stand(data: LabelData, label_names: Sequence[str], sets: npt.NDArray[np.bool_]) -> None:

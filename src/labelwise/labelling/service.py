@@ -34,7 +34,7 @@ from labelwise.labelling.store.questions import (
     withdraw,
 )
 from labelwise.labelling.store.schema import NO, UNSURE, WHOLE_ITEM, YES
-from labelwise.labelling.terms import GIVEN, TOLD, Lease, Receipt, Settings
+from labelwise.labelling.terms import GIVEN, SETTLED, TOLD, Lease, Receipt, Settings
 from labelwise.records import Answer, Question
 
 Values = Mapping[str, bool | None]  # None is unsure
@@ -115,6 +115,20 @@ class Service:
 
         return self.store.write(all_or_none)
 
+    def settle(self, answer: Answer, who: str) -> Receipt:
+        """Save an answer that stands whatever others said or will say; only another one like it outweighs it."""
+        check_person(who)
+
+        def stand(connection: sa.Connection) -> Receipt:
+            item = item_ids(connection, [answer.item])[answer.item]
+            said, notices = self._checked(self._known(connection), answer.values)
+            label = next(iter(said)) if len(said) == 1 and self.settings.target == "pairs" else WHOLE_ITEM
+            withdraw(connection, item, label)
+            event = NewEvent(self._clock(), who, item, "answer", label, SETTLED, said)
+            return Receipt(add_event(connection, event), tuple(notices))
+
+        return self.store.write(stand)
+
     def undo(self, who: str) -> Lease:
         """Take a person's last answer or skip back; he is asked the question again."""
 
@@ -160,6 +174,7 @@ class Service:
             score=asked.score,
             rank=asked.rank,
             beliefs=asked.beliefs,
+            words=asked.words,
             given_at=self._clock(),
             expires_at=self._until(),
         )

@@ -27,6 +27,7 @@ class Ready:
     score: float | None
     remaining: int
     beliefs: bytes | None
+    words: str | None = None
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Held:
     given_at: float
     expires_at: float
     state: str = "open"
+    words: str | None = None
 
 
 NAMES = tuple(Held.__dataclass_fields__)
@@ -171,7 +173,7 @@ def put_back(connection: sa.Connection, held: Held) -> None:
     raised = connection.execute(CHANGE_REMAINING, {"at_item": held.item, "at_label": held.label, "change": 1})
     plan = connection.execute(PLAN).scalar()
     if raised.rowcount == 0 and plan is not None:
-        again = Ready(held.item, held.label, held.rank, held.reason, held.score, 1, held.beliefs)
+        again = Ready(held.item, held.label, held.rank, held.reason, held.score, 1, held.beliefs, held.words)
         write_plan(connection, plan, [again])
 
 

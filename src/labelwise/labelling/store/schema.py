@@ -7,12 +7,14 @@ history is in `changes`. Questions, leases and trainings are derived or short-li
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import sqlalchemy as sa
 
-VERSION = 1
+VERSION = 2
 WHOLE_ITEM = 0  # in place of a label's id: the question is about every open label of the item
 YES, NO, UNSURE = 1, 0, -1  # the greatest of several votes is yes before no before unsure
+COURSE = ("answers", "control_items", "f1")  # of the reports of trainings that are not the last
 
 metadata = sa.MetaData()
 
@@ -37,6 +39,7 @@ labels = sa.Table(
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("retired_at", sa.Double),
     sa.Column("merged_into", sa.ForeignKey("labels.id")),
+    sa.Column("start", sa.JSON(none_as_null=True)),  # what it was said to go with when it was added, by label number
 )
 events = sa.Table(
     "events",
@@ -51,6 +54,7 @@ events = sa.Table(
     sa.Column("lease", sa.Text, unique=True),  # answered at most once, however often a client repeats itself
     sa.Column("undoes", sa.ForeignKey("events.id"), unique=True),
     sa.Index("events_of_a_person", "item", "who"),
+    sa.Index("events_by_person", "who", "id"),
     sqlite_autoincrement=True,  # a number is never given twice
 )
 event_values = sa.Table(
@@ -82,6 +86,7 @@ questions = sa.Table(
     sa.Column("score", sa.Double),
     sa.Column("remaining", sa.Integer, nullable=False),  # people who may still be given it
     sa.Column("beliefs", sa.LargeBinary),  # float32, one per label in use when it was made
+    sa.Column("words", sa.Text),  # JSON: the words of the item that spoke for or against labels
     sa.Index("questions_in_order", "plan", "rank"),
 )
 leases = sa.Table(
@@ -98,6 +103,7 @@ leases = sa.Table(
     sa.Column("given_at", sa.Double, nullable=False),
     sa.Column("expires_at", sa.Double, nullable=False),
     sa.Column("state", sa.Text, nullable=False),  # open, answered, skipped, expired
+    sa.Column("words", sa.Text),
     sa.Index("leases_by_state", "state", "expires_at"),
     sa.Index("leases_of_an_item", "item", "label"),
 )
@@ -114,6 +120,30 @@ trainings = sa.Table(
     sa.Column("report", sa.JSON(none_as_null=True)),
     sqlite_autoincrement=True,
 )
+users = sa.Table(
+    "users",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("role", sa.Text, nullable=False),  # annotator, admin
+    sa.Column("added_at", sa.Double, nullable=False),
+    sa.Column("removed_at", sa.Double),
+)
+invitations = sa.Table(  # one-time links, by the digest of what is in the link
+    "invitations",
+    metadata,
+    sa.Column("digest", sa.Text, primary_key=True),
+    sa.Column("who", sa.ForeignKey("users.name"), nullable=False),
+    sa.Column("expires_at", sa.Double, nullable=False),
+    sa.Column("used_at", sa.Double),
+)
+sessions = sa.Table(  # by the digest of the cookie: who reads the file cannot take a session over
+    "sessions",
+    metadata,
+    sa.Column("digest", sa.Text, primary_key=True),
+    sa.Column("who", sa.Text, nullable=False),
+    sa.Column("is_local", sa.Boolean, nullable=False),  # of the one who works alone, without users
+    sa.Column("expires_at", sa.Double, nullable=False),
+)
 
 VIEWS = {
     # What each person says now of each label of each item: the last word, unless it was taken back.
@@ -125,15 +155,17 @@ VIEWS = {
             WHERE e.kind = 'answer' AND NOT EXISTS (SELECT 1 FROM events u WHERE u.undoes = e.id)
         ) AS said WHERE latest = 1
     """,
-    # What is known of each label of each item: the majority, and between as many yes as no the last to speak.
+    # What is known of each label of each item: the majority, and between as many yes as no the last to speak. An answer
+    # that settles a label outweighs all that do not.
     "current_labels": """
-        SELECT item, label, CASE WHEN yes > no THEN 1 WHEN no > yes THEN 0 ELSE last_word END AS value, yes, no FROM (
-            SELECT item, label, who, event, value,
-                   sum(CASE WHEN value = 1 THEN 1 ELSE 0 END) OVER (PARTITION BY item, label) AS yes,
-                   sum(CASE WHEN value = 0 THEN 1 ELSE 0 END) OVER (PARTITION BY item, label) AS no,
-                   first_value(value) OVER (PARTITION BY item, label ORDER BY event DESC) AS last_word,
-                   row_number() OVER (PARTITION BY item, label ORDER BY event DESC) AS latest
-            FROM votes WHERE value >= 0
+        SELECT item, label, CASE WHEN yes > no THEN 1 WHEN no > yes THEN 0 ELSE last_word END AS value FROM (
+            SELECT item, label, sum(CASE WHEN value = 1 THEN weight ELSE 0 END) OVER of_label AS yes,
+                   sum(CASE WHEN value = 0 THEN weight ELSE 0 END) OVER of_label AS no,
+                   first_value(value) OVER newest AS last_word, row_number() OVER newest AS latest
+            FROM (SELECT *, CASE WHEN reason = 'settled' THEN 1000000 ELSE 1 END AS weight FROM votes) AS weighed
+            WHERE value >= 0
+            WINDOW of_label AS (PARTITION BY item, label),
+                   newest AS (PARTITION BY item, label ORDER BY event DESC)
         ) AS counted WHERE latest = 1
     """,
 }
@@ -142,11 +174,33 @@ VIEWS = {
 def create(connection: sa.Connection) -> None:
     """Every table and view, in the transaction of the connection."""
     metadata.create_all(connection)
+    _make_views(connection)
+
+
+def _make_views(connection: sa.Connection) -> None:
     for name, query in VIEWS.items():
         connection.exec_driver_sql(f"CREATE VIEW {name} AS {query}")
 
 
-MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {}  # from this version to the next
+def _to_version_2(connection: sa.Connection) -> None:
+    """What a label was said to go with, answers that settle, and a record of trainings that stays small."""
+    connection.exec_driver_sql("ALTER TABLE labels ADD COLUMN start JSON")
+    connection.exec_driver_sql("CREATE INDEX events_by_person ON events (who, id)")
+    for name in reversed(VIEWS):
+        connection.exec_driver_sql(f"DROP VIEW {name}")
+    _make_views(connection)
+    number, report = trainings.c.id, trainings.c.report
+    good = sa.select(number, report).where(trainings.c.state == "good", report.is_not(None)).order_by(number)
+    for row in connection.execute(good).all()[:-1]:
+        connection.execute(trainings.update().where(number == row.id).values(report=course_of(row.report)))
+
+
+def course_of(report: dict[str, Any]) -> dict[str, Any]:
+    """What is kept of a training's report once there is a later one: the course of the estimate."""
+    return {key: value for key, value in report.items() if key in COURSE}
+
+
+MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {1: _to_version_2}  # from this version to the next
 
 
 def migrate(connection: sa.Connection, version: int) -> None:

@@ -1,0 +1,165 @@
+"""Who may use the page, and as what: users, one-time links, sessions."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from labelwise.labelling.errors import ProjectError
+from labelwise.labelling.service import check_person
+from labelwise.labelling.store import Store
+from labelwise.labelling.store.people import (
+    StoredUser,
+    add_invitation,
+    add_session,
+    count_users,
+    end_session,
+    find_session,
+    forget_expired_sessions,
+    invited,
+    read_users,
+    remove_user,
+    use_invitation,
+    write_user,
+)
+
+ANNOTATOR, ADMIN = "annotator", "admin"
+LINK_SECONDS = 7 * 24 * 3600.0  # a one-time link that nobody used
+SESSION_SECONDS = 30 * 24 * 3600.0
+
+
+@dataclass(frozen=True)
+class User:
+    """Somebody signed in. `csrf` is the token that his forms and requests carry; it follows from the session."""
+
+    name: str
+    role: str
+    csrf: str
+
+    @property
+    def is_admin(self) -> bool:
+        return self.role == ADMIN
+
+
+class People:
+    """The users of a project. What is secret (a link, a cookie) is stored as its digest only.
+
+    Parameters
+    ----------
+    store : Store
+    clock : seconds since 1970
+    """
+
+    def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
+        self.store = store
+        self._clock = clock
+
+    def add(self, name: str, role: str = ANNOTATOR) -> str:
+        """A new user; the secret of his one-time link."""
+        check_person(name)
+        if role not in (ANNOTATOR, ADMIN):
+            raise ProjectError(f"a role is {ANNOTATOR!r} or {ADMIN!r}, got {role!r}")
+
+        def add_and_invite(connection: sa.Connection) -> str:
+            if any(user.name == name for user in read_users(connection)):
+                raise ProjectError(f"there is a user {name!r} already; for a new link: labelwise user link ... {name}")
+            write_user(connection, name, role, self._clock())
+            return self._invite(connection, name)
+
+        return self.store.write(add_and_invite)
+
+    def link(self, name: str) -> str:
+        """Another one-time link for a user, for a second device or when a session is over."""
+
+        def invite(connection: sa.Connection) -> str:
+            self._check_known(connection, name)
+            return self._invite(connection, name)
+
+        return self.store.write(invite)
+
+    def remove(self, name: str) -> None:
+        """Nobody signs in by this name any more, and who is signed in is out; the answers stay."""
+
+        def remove(connection: sa.Connection) -> None:
+            self._check_known(connection, name)
+            remove_user(connection, name, self._clock())
+
+        self.store.write(remove)
+
+    def all(self) -> list[StoredUser]:
+        with self.store.reading() as connection:
+            return read_users(connection)
+
+    def there_are_some(self) -> bool:
+        with self.store.reading() as connection:
+            return count_users(connection) > 0
+
+    # -- sessions -----------------------------------------------------------------------------------------------------
+
+    def redeem(self, secret: str) -> tuple[User, str] | None:
+        """Sign in by a one-time link: the user and the secret of his session, or None where the link is no good."""
+
+        def use(connection: sa.Connection) -> tuple[str, str] | None:
+            now, digest = self._clock(), _digest(secret)
+            who = invited(connection, digest, now)
+            if who is None:
+                return None
+            use_invitation(connection, digest, now)
+            return who, self._begin(connection, who, is_local=False)
+
+        begun = self.store.write(use)
+        user = None if begun is None else self.who_has(begun[1])
+        return None if begun is None or user is None else (user, begun[1])
+
+    def begin_local(self, name: str) -> tuple[User, str]:
+        """A session for the one who works alone on this machine."""
+        check_person(name)
+        session = self.store.write(lambda connection: self._begin(connection, name, is_local=True))
+        return User(name, ADMIN, csrf_of(session)), session
+
+    def who_has(self, session: str, local_allowed: bool = False) -> User | None:
+        """Whose session this is; None where it is over, its user is gone, or it is local and users were added since."""
+        with self.store.reading() as connection:
+            found = find_session(connection, _digest(session))
+            if found is None or found.expires_at < self._clock():
+                return None
+            if found.is_local:
+                alone = local_allowed and not count_users(connection)
+                return User(found.who, ADMIN, csrf_of(session)) if alone else None
+        return None if found.role is None else User(found.who, found.role, csrf_of(session))
+
+    def end(self, session: str) -> None:
+        """Sign out."""
+        self.store.write(lambda connection: end_session(connection, _digest(session)))
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _invite(self, connection: sa.Connection, name: str) -> str:
+        secret = secrets.token_urlsafe(24)
+        add_invitation(connection, _digest(secret), name, self._clock() + LINK_SECONDS)
+        return secret
+
+    def _begin(self, connection: sa.Connection, who: str, is_local: bool) -> str:
+        session = secrets.token_urlsafe(32)
+        forget_expired_sessions(connection, self._clock())
+        add_session(connection, _digest(session), who, is_local, self._clock() + SESSION_SECONDS)
+        return session
+
+    def _check_known(self, connection: sa.Connection, name: str) -> None:
+        names = [user.name for user in read_users(connection)]
+        if name not in names:
+            raise ProjectError(f"there is no user {name!r}; there are {', '.join(names) or 'none'}")
+
+
+def csrf_of(session: str) -> str:
+    """The token against requests from other sites: from the session, but the session does not follow from it."""
+    return hashlib.sha256(b"csrf " + session.encode()).hexdigest()[:32]
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()

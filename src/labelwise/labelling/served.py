@@ -1,0 +1,127 @@
+"""A project as those see it who ask and answer: no features, no model, opened in milliseconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Self
+
+from labelwise.labelling.guesses import Shares, hint_of
+from labelwise.labelling.people import People
+from labelwise.labelling.service import Service
+from labelwise.labelling.store import Location, Store
+from labelwise.labelling.store.engine import read_value
+from labelwise.labelling.store.events import NewEvent, add_event, move_votes, read_events
+from labelwise.labelling.store.items import item_ids, item_names
+from labelwise.labelling.store.labels import (
+    add_labels,
+    merge_labels,
+    read_labels,
+    rename_label,
+    retire_label,
+    set_start,
+)
+from labelwise.labelling.store.questions import forget_beliefs
+from labelwise.labelling.store.schema import WHOLE_ITEM, YES
+from labelwise.labelling.terms import TOLD, Event, Settings
+
+OWNER = "owner"  # who changes labels and adds items where no name is given
+
+
+class ServedProject:
+    """What a page needs of a project: its questions and answers, its people, its labels. `Project` is one too.
+
+    Parameters
+    ----------
+    location : path of a SQLite file, or postgresql://user@host/database
+    """
+
+    def __init__(self, location: Location) -> None:
+        self.store = Store.open(location)
+        with self.store.reading() as connection:
+            self.settings = Settings(**read_value(connection, "settings"))
+            self.identity = str(read_value(connection, "identity"))
+        self.service = Service(self.store, self.settings)
+        self.people = People(self.store)
+
+    def close(self) -> None:
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- what was said ------------------------------------------------------------------------------------------------
+
+    def events(self) -> list[Event]:
+        """Everything that people did, oldest first."""
+        with self.store.reading() as connection:
+            names, labels = item_names(connection), read_labels(connection).all_names
+            found = read_events(connection)
+        return [
+            Event(
+                id=row.id,
+                at=row.at,
+                who=row.who,
+                kind=row.kind,
+                item=names[row.item],
+                asked=None if row.asked == WHOLE_ITEM else labels[row.asked],
+                reason=row.reason,
+                values={labels[label]: None if value < 0 else bool(value) for label, value in said.items()},
+                undoes=row.undoes,
+            )
+            for row, said in found
+        ]
+
+    def label_names(self) -> list[str]:
+        """The labels in use."""
+        with self.store.reading() as connection:
+            return list(read_labels(connection).names)
+
+    def item_names(self) -> set[str]:
+        """The names of all items."""
+        with self.store.reading() as connection:
+            return set(item_names(connection).values())
+
+    # -- changing labels ----------------------------------------------------------------------------------------------
+
+    def add_label(
+        self,
+        name: str,
+        *,
+        like: Shares | None = None,
+        counts: Shares | None = None,
+        examples: Iterable[str] = (),
+        who: str = OWNER,
+    ) -> None:
+        """One more label, unknown for every item but the examples; with `like` or `counts` it starts from a guess.
+
+        `like`: for some labels, the share of their items that carry this one, too. `counts`: for some labels, how many
+        items of the project carry both. `examples`: items that carry it.
+        """
+        with self.store.writing() as connection:
+            hint = hint_of(name, read_labels(connection).names, like, counts)
+            (label,) = add_labels(connection, [name], who, time.time())
+            if hint is not None:
+                set_start(connection, name, *hint)
+            for item in item_ids(connection, examples).values():
+                add_event(connection, NewEvent(time.time(), who, item, "answer", label, TOLD, {label: YES}))
+            forget_beliefs(connection)
+
+    def rename_label(self, old: str, new: str, *, who: str = OWNER) -> None:
+        with self.store.writing() as connection:
+            rename_label(connection, old, new, who, time.time())
+
+    def merge_labels(self, source: str, target: str, *, who: str = OWNER) -> None:
+        """Make one label of two: what people said of `source` they have now said of `target`, yes to either is yes."""
+        with self.store.writing() as connection:
+            gone, kept = merge_labels(connection, source, target, who, time.time())
+            move_votes(connection, gone, kept, time.time())
+            forget_beliefs(connection, gone)
+
+    def retire_label(self, name: str, *, who: str = OWNER) -> None:
+        """Stop asking about a label and using its answers, which are kept."""
+        with self.store.writing() as connection:
+            forget_beliefs(connection, retire_label(connection, name, who, time.time()))

@@ -1,0 +1,90 @@
+"""Who may use the page: users, the one-time links they come in by, and their sessions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from labelwise.labelling.store.schema import invitations, sessions, users
+
+ACTIVE = users.c.removed_at.is_(None)
+SESSION = sa.select(sessions.c.who, sessions.c.is_local, sessions.c.expires_at, users.c.role).select_from(
+    sessions.outerjoin(users, (users.c.name == sessions.c.who) & ACTIVE)
+)
+
+
+@dataclass(frozen=True)
+class StoredUser:
+    """A person who may sign in."""
+
+    name: str
+    role: str
+    added_at: float
+
+
+@dataclass(frozen=True)
+class StoredSession:
+    """A session as it is stored; `role` is None where its user is gone or never was one."""
+
+    who: str
+    is_local: bool
+    expires_at: float
+    role: str | None
+
+
+def read_users(connection: sa.Connection) -> list[StoredUser]:
+    """Those who may sign in, by name."""
+    found = sa.select(users.c.name, users.c.role, users.c.added_at).where(ACTIVE).order_by(users.c.name)
+    return [StoredUser(*row) for row in connection.execute(found)]
+
+
+def count_users(connection: sa.Connection) -> int:
+    return connection.execute(sa.select(sa.func.count()).select_from(users).where(ACTIVE)).scalar_one()
+
+
+def write_user(connection: sa.Connection, name: str, role: str, at: float) -> None:
+    """Add a user, or take one who was removed in again."""
+    again = users.update().where(users.c.name == name).values(role=role, added_at=at, removed_at=None)
+    if connection.execute(again).rowcount == 0:
+        connection.execute(users.insert().values(name=name, role=role, added_at=at))
+
+
+def remove_user(connection: sa.Connection, name: str, at: float) -> bool:
+    """Take a user, his links and his sessions out of use; whether there was one. His answers stay."""
+    gone = connection.execute(users.update().where(users.c.name == name, ACTIVE).values(removed_at=at))
+    connection.execute(invitations.delete().where(invitations.c.who == name))
+    connection.execute(sessions.delete().where(sessions.c.who == name))
+    return gone.rowcount > 0
+
+
+def add_invitation(connection: sa.Connection, digest: str, who: str, expires_at: float) -> None:
+    connection.execute(invitations.insert().values(digest=digest, who=who, expires_at=expires_at))
+
+
+def invited(connection: sa.Connection, digest: str, now: float) -> str | None:
+    """Whose link this is, if it was not used and its time is not over."""
+    valid = (invitations.c.digest == digest) & invitations.c.used_at.is_(None) & (invitations.c.expires_at > now)
+    return connection.execute(sa.select(invitations.c.who).where(valid)).scalar()
+
+
+def use_invitation(connection: sa.Connection, digest: str, now: float) -> None:
+    connection.execute(invitations.update().where(invitations.c.digest == digest).values(used_at=now))
+
+
+def add_session(connection: sa.Connection, digest: str, who: str, is_local: bool, expires_at: float) -> None:
+    row = sessions.insert().values(digest=digest, who=who, is_local=is_local, expires_at=expires_at)
+    connection.execute(row)
+
+
+def find_session(connection: sa.Connection, digest: str) -> StoredSession | None:
+    row = connection.execute(SESSION.where(sessions.c.digest == digest)).first()
+    return None if row is None else StoredSession(*row)
+
+
+def end_session(connection: sa.Connection, digest: str) -> None:
+    connection.execute(sessions.delete().where(sessions.c.digest == digest))
+
+
+def forget_expired_sessions(connection: sa.Connection, now: float) -> None:
+    connection.execute(sessions.delete().where(sessions.c.expires_at < now))

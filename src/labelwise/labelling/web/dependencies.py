@@ -1,0 +1,93 @@
+"""What every route may ask for: the project, who is signed in, a page to fill in; and what guards them all.
+
+A route that takes a `CurrentUser` is closed to everybody else. Every request that may change something is checked
+against posts from other sites by `csrf_protected`, which `create_app` puts before all routers.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import Annotated, Any
+
+from fastapi import Depends, HTTPException, Request
+from fastapi.responses import HTMLResponse
+
+from labelwise.labelling.people import User
+from labelwise.labelling.served import ServedProject
+from labelwise.labelling.web.site import Site
+
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf"
+
+
+class NotSignedIn(Exception):
+    """Nobody is signed in: a page sends to the door, the JSON interface says 401."""
+
+
+def site_of(request: Request) -> Site:
+    site: Site = request.app.state.site
+    return site
+
+
+def project_of(request: Request) -> ServedProject:
+    return site_of(request).project
+
+
+def current_user(request: Request) -> User:
+    """Who is signed in; raises `NotSignedIn`. The database is asked once per request."""
+    if not hasattr(request.state, "user"):
+        site = site_of(request)
+        session = request.cookies.get(site.cookie)
+        request.state.user = site.project.people.who_has(session, site.is_local) if session else None
+    user: User | None = request.state.user
+    if user is None:
+        raise NotSignedIn
+    return user
+
+
+def admin_user(request: Request) -> User:
+    """Who is signed in, if he may manage the project; else 403."""
+    user = current_user(request)
+    if not user.is_admin:
+        raise HTTPException(403, "this is for admins; ask one")
+    return user
+
+
+async def csrf_protected(request: Request) -> None:
+    """Refuse what another site made this browser send: the origin must be ours, and the session's token be there."""
+    if request.method in SAFE_METHODS:
+        return
+    check_origin(request)
+    user = current_user(request)
+    token = request.headers.get(CSRF_HEADER)
+    if token is None and "form" in request.headers.get("content-type", ""):
+        token = str((await request.form()).get(CSRF_FIELD, ""))
+    if not hmac.compare_digest((token or "").encode(), user.csrf.encode()):
+        raise HTTPException(403, "the request did not come from this page; load the page again")
+
+
+def check_origin(request: Request) -> None:
+    """Browsers say where a request comes from; a script that is no browser may leave it out."""
+    origin = request.headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
+        raise HTTPException(403, f"requests from {origin[:80]} are not taken")
+
+
+def render(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """A page from a template of `templates/`, with what the layout needs: navigation, who is signed in, the token."""
+    site = site_of(request)
+    page = site.templates.get_template(template)
+    text = page.render(
+        navigation=site.navigation,
+        here=request.url.path,
+        title=site.title,
+        user=getattr(request.state, "user", None),
+        is_local=site.is_local,
+        **values,
+    )
+    return HTMLResponse(text, status)
+
+
+CurrentUser = Annotated[User, Depends(current_user)]
+AdminUser = Annotated[User, Depends(admin_user)]
+TheProject = Annotated[ServedProject, Depends(project_of)]
