@@ -24,6 +24,8 @@ from campaign_toys import (
     start,
 )
 from labelwise import Answer, BinaryRelevance, Campaign, LabelData, Question, Random, Threshold, TopLabels, Uncertainty
+from labelwise.data import make_gaussian_labels
+from labelwise.experiments import Answerer
 from labelwise.queries.base import Choice
 
 
@@ -400,3 +402,24 @@ def test_a_strategy_that_looks_at_answers_is_shown_the_pool_with_all_of_them():
     assert seen[1].X is pool.X
     campaign.ask_about(pool.take([2]), 1)
     assert seen[2].item_ids == (pool.item_ids[2],)
+
+
+def test_status_judges_by_the_random_questions():
+    data = make_gaussian_labels(n_items=300, random_state=0)
+    campaign = Campaign(data.hide(), model=BinaryRelevance(), strategy=Uncertainty(), control=0.3, random_state=0)
+    assert campaign.status().f1 is None
+    answerer = Answerer(data)
+    for _ in range(4):
+        campaign.tell(answerer.answers(campaign.ask(25)))
+    before = campaign.ask(3)
+    status = campaign.status()
+    random = [answer.item for answer in campaign.answers if answer.reason == "control"]
+    assert status.random_items == len(random) and status.spent == campaign.spent()
+    assert 0 < status.f1.low <= status.f1.value <= status.f1.high <= 1
+    assert status.over_random is not None and status.advice.split(":")[0] in ("go on", "stop")
+    assert status == campaign.status() and campaign.ask(3) == before  # looking changes nothing
+    truth = data.Y.toarray()
+    rest = np.setdiff1d(np.arange(data.n_items), [data.item_ids.index(answer.item) for answer in campaign.answers])
+    predicted = campaign.predict(data.X[rest])
+    f1 = 2 * (predicted & truth[rest]).sum() / (predicted.sum() + truth[rest].sum())
+    assert status.f1.low - 0.1 <= f1 <= status.f1.high + 0.1  # it learnt from a third more than it was judged with

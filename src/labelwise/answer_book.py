@@ -13,9 +13,11 @@ import scipy.sparse as sp
 from labelwise.numerics.costs import Costs, Spent
 from labelwise.questions import did_you_mean, embed_rows
 from labelwise.records import Answer, LabelData, Question
+from labelwise.standing import Told
 
 Bools = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
+CONTROL = "control"  # the reason of a question of the random share
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,16 +124,28 @@ class AnswerBook:
 
     def training(self, n_answers: int | None = None) -> tuple[Rows, Bools, Bools]:
         """Rows with anything known after the first n answers, or all, with their labels and masks (rows, q)."""
-        entries = self.entries[:n_answers]
-        asked = np.array([entry.row for entry in entries], dtype=np.intp)
-        rows = np.union1d(self.start_rows, asked)
+        return self.training_on(self.told(n_answers))
+
+    def told(self, n_answers: int | None = None) -> Told:
+        """The first n answers, or all, label by label; a question is random where it was one of the random share."""
+        entries, answers = self.entries[:n_answers], self.answers[:n_answers]
+        sizes = np.array([entry.labels.size for entry in entries], dtype=np.intp)
+        none = np.empty(0, dtype=np.intp)
+        return Told(
+            np.repeat(np.array([entry.row for entry in entries], dtype=np.intp), sizes),
+            np.concatenate([none, *(entry.labels for entry in entries)]),
+            np.concatenate([none.astype(bool), *(entry.values for entry in entries)]),
+            np.repeat(np.array([answer.reason == CONTROL for answer in answers], dtype=bool), sizes),
+        )
+
+    def training_on(self, told: Told) -> tuple[Rows, Bools, Bools]:
+        """Rows with anything known from the data or from these answers, with their labels and masks (rows, q)."""
+        rows = np.union1d(self.start_rows, told.rows)
         Y = self.data.Y[rows].toarray()
         observed = np.ones(Y.shape, dtype=bool) if self.data.observed is None else self.data.observed[rows].toarray()
-        if entries:
-            place = np.repeat(np.searchsorted(rows, asked), [entry.labels.size for entry in entries])
-            labels = np.concatenate([entry.labels for entry in entries])
-            Y[place, labels] = np.concatenate([entry.values for entry in entries])  # oldest first: corrections win
-            observed[place, labels] = True
+        place = np.searchsorted(rows, told.rows)
+        Y[place, told.labels] = told.values  # oldest first: corrections win
+        observed[place, told.labels] = True
         return rows, Y, observed
 
     def added(self, begin: int) -> tuple[Rows, Bools, Bools]:

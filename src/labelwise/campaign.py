@@ -11,13 +11,14 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from labelwise.answer_book import AnswerBook
+from labelwise.answer_book import CONTROL, AnswerBook
 from labelwise.new_labels import GuessLearner, NewLabel
 from labelwise.numerics.choosing import random_items, random_pairs
 from labelwise.numerics.costs import Costs, Spent
 from labelwise.posterior import IgnorantPosterior, LabelPosterior
 from labelwise.questions import as_questions, embed_rows, interleave
 from labelwise.records import Answer, LabelData, Question, as_features
+from labelwise.standing import Standing, stand
 
 __all__ = ["Campaign", "Costs", "Model", "Spent", "refit_point"]
 
@@ -73,7 +74,7 @@ class Campaign:
     array([0.75, 0.25])
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (every setting by its name; most are rarely given)
         self,
         data: LabelData,
         *,
@@ -180,11 +181,25 @@ class Campaign:
     def predict(self, X: Any = None) -> npt.NDArray[np.bool_]:
         """(n, q) label sets of new items, or of the pool; in the pool, what was answered stands."""
         beliefs = self.believe(X)
-        sets = beliefs.probabilities() > 0.5 if self.decision is None else np.array(self.decision.decide(beliefs))
+        sets = self._decide(beliefs)
         if X is None:
             rows, Y, observed = self._book.training()
             sets[rows] = np.where(observed, Y, sets[rows])
         return sets
+
+    def status(self) -> Standing:
+        """How the campaign stands, judged by its random questions: F1, what the strategy is worth, whether to go on.
+
+        It fits the model some twenty times, each time without the items it is judged by.
+        """
+        told = self._book.told()
+
+        def learn(allowed: npt.NDArray[np.bool_]) -> Any:
+            rows, Y, observed = self._book.training_on(told.only(allowed))
+            return self._fresh_model().fit(self._data.X[rows], Y, observed=observed) if rows.size else None
+
+        rng = np.random.default_rng([self.random_state, len(self._book), 2])
+        return stand(told, self.spent(), self._data.X, learn, self._decide, rng)
 
     # -- growing ------------------------------------------------------------------------------------------------------
 
@@ -249,6 +264,9 @@ class Campaign:
             model.set_params(random_state=self.random_state)
         return model
 
+    def _decide(self, beliefs: LabelPosterior) -> npt.NDArray[np.bool_]:
+        return beliefs.probabilities() > 0.5 if self.decision is None else np.array(self.decision.decide(beliefs))
+
     def _pool_posterior(self, model: Any) -> LabelPosterior:
         if model is None:
             return IgnorantPosterior(self._data.n_items, self._data.n_labels)
@@ -271,7 +289,7 @@ class Campaign:
             rows, labels = random_items(closed, n, rng), None
         else:
             rows, labels = random_pairs(closed, n, rng)
-        return as_questions(self._data, closed, (rows, labels, np.full(rows.size, np.nan)), "control")
+        return as_questions(self._data, closed, (rows, labels, np.full(rows.size, np.nan)), CONTROL)
 
 
 def refit_point(n_answers: int, at_least: int = 0) -> int:
