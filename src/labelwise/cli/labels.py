@@ -15,7 +15,7 @@ labels = typer.Typer(
 **Examples**
 
 ```
-labelwise labels add tickets.db "late delivery"
+labelwise labels add tickets.db "late delivery" --like delivery=0.3
 labelwise labels merge tickets.db invoice billing
 ```
 """,
@@ -25,11 +25,42 @@ Name = Annotated[str, typer.Argument(help="A label.")]
 
 
 @labels.command()
-def add(project: ProjectPlace, name: Name, who: Who = None) -> None:
-    """Add a label, unknown for every item so far."""
+def add(
+    project: ProjectPlace,
+    name: Name,
+    like: Annotated[
+        list[str] | None,
+        typer.Option(help="LABEL=SHARE: of the items with that label, this share has the new one, too. Repeatable."),
+    ] = None,
+    example: Annotated[list[str] | None, typer.Option(help="An item that has it. Repeatable.")] = None,
+    who: Who = None,
+) -> None:
+    """Add a label, unknown for every item so far but the examples.
+
+    With --like it starts from a guess by the labels it goes with, and its answers take over.
+
+    **Examples**
+
+    ```
+    labelwise labels add tickets.db "late delivery" --like delivery=0.3 --like refund=0.1
+    labelwise labels add tickets.db fraud --example T0007 --example T0113
+    ```
+    """
     with opened(project) as found:
-        found.add_label(name, who=person(who))
+        found.add_label(name, like=_shares(like or []), examples=example or [], who=person(who))
     typer.echo(f"added: {name}")
+
+
+def _shares(given: list[str]) -> dict[str, float]:
+    """`cats=0.4` as a label and a share; the label may hold an = itself."""
+    shares: dict[str, float] = {}
+    for text in given:
+        label, _, share = text.rpartition("=")
+        try:
+            shares[label.strip()] = float(share)
+        except ValueError:
+            raise ValueError(f"--like must be LABEL=SHARE, say cats=0.4, got {text!r}") from None
+    return shares
 
 
 @labels.command()

@@ -10,9 +10,12 @@ from scipy.stats import beta
 
 from labelwise.labelling.history import UNKNOWN
 from labelwise.labelling.learner import Learner
+from labelwise.labelling.store.labels import StoredLabels
+from labelwise.labelling.tally import Tally
 
 DRAWS = 500  # bootstrap draws of the items
 LEVEL = 0.9  # of intervals
+BINS = 10  # of the probabilities, for calibration
 
 Bools = npt.NDArray[np.bool_]
 
@@ -48,14 +51,49 @@ def base_rate(yes: int, no: int) -> dict[str, float]:
     return {"rate": (yes + 0.5) / (yes + no + 1), "low": float(low), "high": float(high)}
 
 
+def calibration(Y: Bools, known: Bools, p: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """How often labels are there among those believed so likely: ten bins of the probability, on what is known.
+
+    The error is the expected calibration error: the mean distance of belief and share, by the number in each bin.
+
+    >>> calibration(np.array([[True, False]]), np.ones((1, 2), dtype=bool), np.array([[0.9, 0.2]]))["error"]
+    0.15
+    """
+    believed, said = p[known], Y[known]
+    place = np.minimum((believed * BINS).astype(int), BINS - 1)
+    bins = []
+    for number in np.unique(place).tolist():
+        inside = place == number
+        yes = int(said[inside].sum())
+        rate = base_rate(yes, int(inside.sum()) - yes)
+        figures = {"believed": float(believed[inside].mean()), "share": yes / int(inside.sum())}
+        figures |= {"low": rate["low"], "high": rate["high"]}
+        bins.append({"entries": int(inside.sum()), **{key: round(value, 4) for key, value in figures.items()}})
+    total = max(known.sum(), 1)
+    error = sum(each["entries"] * abs(each["believed"] - each["share"]) for each in bins) / total
+    return {"bins": bins, "error": round(float(error), 4)}
+
+
+def agreement_of(tally: Tally, labels: StoredLabels) -> dict[str, Any]:
+    """Counts of each label (by number: yes, no, unsure, Krippendorff's alpha) and of each two people."""
+    alphas = [None if np.isnan(alpha) else round(float(alpha), 4) for alpha in tally.alphas()]
+    by_label = zip(labels.ids, *tally.said.tolist(), alphas, strict=True)
+    return {
+        "labels": {str(label): figures for label, *figures in by_label},
+        "pairs": [[*names, counts.both, counts.same, counts.kappa] for names, counts in sorted(tally.pairs.items())],
+    }
+
+
 def report_of(learner: Learner) -> dict[str, Any]:
-    """What a training found out, for the record: the F1 on what was kept apart, and base rates."""
+    """What a training found out, for the record: F1 and calibration on what was kept apart, base rates, agreement."""
     rows, codes = learner.history.table(learner.items.ids, "control")
     known, Y = codes != UNKNOWN, codes == 1
     report: dict[str, Any] = {"answers": len(learner.history.answers), "control_items": int(rows.size)}
     if rows.size and not learner.knows_nothing:
-        predicted = learner.campaign.believe(learner.X[rows]).probabilities() > 0.5
-        report["f1"] = estimate_f1(Y, known, predicted, learner.settings.random_state)
+        p = learner.campaign.believe(learner.X[rows]).probabilities()
+        report["f1"] = estimate_f1(Y, known, p > 0.5, learner.settings.random_state)
+        report["calibration"] = calibration(Y, known, p)
+    report |= agreement_of(learner.history.tally, learner.labels)
     yes, no = Y.sum(0).tolist(), (known & ~Y).sum(0).tolist()
     report["base_rates"] = {
         name: base_rate(yes[column], no[column])

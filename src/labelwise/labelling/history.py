@@ -12,10 +12,12 @@ import numpy.typing as npt
 from labelwise.labelling.store.events import Votes
 from labelwise.labelling.store.labels import StoredLabels
 from labelwise.labelling.store.schema import NO, YES
-from labelwise.labelling.terms import CONTROL, GIVEN
+from labelwise.labelling.tally import Tally
+from labelwise.labelling.terms import CONTROL, GIVEN, SETTLED
 from labelwise.records import Answer
 
 NEVER, UNKNOWN = -2, -1  # a person said nothing of a label; nothing is known of it (nobody said yes or no)
+OUTWEIGHS = 1_000_000  # votes that one which settles a label counts for; the same in the view `current_labels`
 
 Codes = npt.NDArray[np.int8]
 
@@ -30,12 +32,13 @@ class ItemVotes:
     known: Codes  # (q,): UNKNOWN, NO or YES
     given: npt.NDArray[np.bool_]  # (q,): came with the item
     control: npt.NDArray[np.bool_]  # (q,): first asked in the random share
+    weights: npt.NDArray[np.int64]  # (people, q): what a vote counts for
 
     @classmethod
     def none(cls, q: int) -> ItemVotes:
         flags = np.zeros(q, dtype=bool)
-        none = np.zeros((0, q), dtype=np.int8)
-        return cls({}, none, np.zeros((0, q), dtype=np.int64), np.full(q, UNKNOWN, np.int8), flags, flags.copy())
+        none, numbers = np.zeros((0, q), dtype=np.int8), np.zeros((0, q), dtype=np.int64)
+        return cls({}, none, numbers, np.full(q, UNKNOWN, np.int8), flags, flags.copy(), numbers)
 
     def row_of(self, who: str) -> int:
         if who not in self.people:
@@ -43,11 +46,12 @@ class ItemVotes:
             q = self.known.size
             self.values = np.vstack([self.values, np.full((1, q), NEVER, np.int8)])
             self.events = np.vstack([self.events, np.zeros((1, q), np.int64)])
+            self.weights = np.vstack([self.weights, np.ones((1, q), np.int64)])
         return self.people[who]
 
     def majority(self) -> Codes:
         """(q,) what most people say, and between as many yes as no the last to speak; as the view does."""
-        yes, no = (self.values == YES).sum(0), (self.values == NO).sum(0)
+        yes, no = (((self.values == value) * self.weights).sum(0) for value in (YES, NO))
         said = self.values >= 0
         last = np.where(said, self.events, -1).argmax(0)
         tied = np.where(said.any(0), self.values[last, np.arange(last.size)], UNKNOWN)
@@ -71,6 +75,7 @@ class History:
         self.items: dict[int, ItemVotes] = {}
         self.answers: list[Answer] = []
         self.n_given = 0
+        self.tally = Tally(len(labels.ids))
         self._column_of = labels.column_of
 
     def add(self, votes: Votes) -> list[Answer] | None:
@@ -95,7 +100,9 @@ class History:
         person = of_item.row_of(who)
         if (of_item.values[person, columns] != NEVER).any():
             return False
+        self.tally.add(of_item, who, columns, values)
         of_item.values[person, columns], of_item.events[person, columns] = values, votes.event[part.start]
+        of_item.weights[person, columns] = OUTWEIGHS if reason == SETTLED else 1
         before, of_item.known = of_item.known, of_item.majority()
         self._tell(item, of_item, before, reason)
         return True

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from labelwise import models, queries
 from labelwise.campaign import Campaign
 from labelwise.labelling.features import Featurizer
+from labelwise.labelling.guesses import tell_hints
 from labelwise.labelling.history import UNKNOWN, History
 from labelwise.labelling.store import Store
 from labelwise.labelling.store.events import last_event, read_votes, votes_since
@@ -74,9 +75,11 @@ class Learner:
             self.data(given_only=True),
             model=models.BY_NAME[self.settings.model]().set_params(**self.settings.model_options),
             strategy=queries.BY_NAME[self.settings.strategy](),
+            costs=self.settings.costs(self.labels.names),
             random_state=self.settings.random_state,
             answers=self.history.answers,
         )
+        tell_hints(self.campaign, self.labels)
 
     @property
     def items(self) -> StoredItems:

@@ -64,19 +64,39 @@ class Service:
         check_person(who)
         return self.store.write(lambda connection: self._ask(connection, who, n))
 
-    def renew(self, token: str) -> Lease:
-        """More time for a question."""
+    def ask_about_items(self, who: str, n: int = 1) -> list[Lease]:
+        """Questions about up to n items: where pairs are asked, all that are ready about each, for one reading."""
+        check_person(who)
+
+        def whole_bundles(connection: sa.Connection) -> list[Lease]:
+            given = self._ask(connection, who, 1)
+            while given:
+                items = {lease.question.item for lease in given}
+                given += [lease for item in items for lease in self._more_about(connection, who, item)]
+                if len(items) >= n:
+                    break
+                ...
+            return given
+
+        return self.store.write(whole_bundles)
+
+    def renew(self, token: str, who: str | None = None) -> Lease:
+        """More time for a question; `who`, here and below, refuses what another person was given."""
 
         def more_time(connection: sa.Connection) -> Lease:
-            return self._shown(connection, renew(connection, self._open(connection, token), self._until()))
+            return self._shown(connection, renew(connection, self._open(connection, token, who), self._until()))
 
         return self.store.write(more_time)
 
-    def skip(self, token: str) -> Receipt:
+    def skip(self, token: str, who: str | None = None) -> Receipt:
         """Give a question back: somebody else may have it, this person will not be asked it again."""
 
         def give_back(connection: sa.Connection) -> Receipt:
-            held = self._open(connection, token)
+            held = self._held(connection, token, who)
+            before = event_of_lease(connection, token) if held.state == "skipped" else None
+            if before is not None:
+                return Receipt(before[0])
+            held = self._open(connection, token, who)
             event = NewEvent(self._clock(), held.who, held.item, "skip", held.label, held.reason, lease=token)
             number = add_event(connection, event)
             end_lease(connection, token, "skipped")

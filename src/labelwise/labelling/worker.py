@@ -16,14 +16,16 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from labelwise.labelling.derived import MODEL, SNAPSHOT, derived_path
 from labelwise.labelling.errors import StoreError
 from labelwise.labelling.estimates import report_of
 from labelwise.labelling.learner import Learner, Seen
 from labelwise.labelling.locks import only_worker
 from labelwise.labelling.model_files import TrainedLabeller
 from labelwise.labelling.planning import Planner
+from labelwise.labelling.snapshot import take_snapshot
 from labelwise.labelling.store import Store
-from labelwise.labelling.store.engine import pieces, read_value
+from labelwise.labelling.store.engine import pieces
 from labelwise.labelling.store.events import last_event
 from labelwise.labelling.store.labels import last_change
 from labelwise.labelling.store.questions import (
@@ -36,7 +38,13 @@ from labelwise.labelling.store.questions import (
     trim_plan,
     write_plan,
 )
-from labelwise.labelling.store.trainings import begin_training, end_training, last_good, mark_killed
+from labelwise.labelling.store.trainings import (
+    begin_training,
+    end_training,
+    last_good,
+    mark_killed,
+    shorten_reports,
+)
 from labelwise.labelling.terms import Settings
 
 POLL_SECONDS = 0.2  # between looks into the store while nothing is new
@@ -125,6 +133,7 @@ class Worker:
             seen = self.learner.seen  # perhaps more than there was when the training began
             trim_plan(connection, number, seen.event)
             end_training(connection, number, "good", time.time(), report=report, seen=(seen.event, seen.change))
+            shorten_reports(connection, number)
 
         self._write(switch)
         with self.store.reading() as connection:
@@ -147,15 +156,15 @@ class Worker:
         self._on_event(f"training failed, the last good model stays: {message}")
 
     def keep_model(self) -> None:
-        """Write the model for those who predict with it, unless it is written already."""
-        labeller = labeller_of(self.learner) if self._unsaved else None
-        self._unsaved = False
-        if labeller is None:
+        """Write the model and its beliefs for those who predict or browse, unless they are written already."""
+        if not self._unsaved:
             return
-        path = model_path(self.store)
+        self._unsaved = False
+        labeller = labeller_of(self.learner)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            labeller.save(path)
+            take_snapshot(self.learner).save(derived_path(self.store, SNAPSHOT))
+            if labeller is not None:
+                labeller.save(model_path(self.store))
         except (OSError, ValueError) as error:  # derived: whoever needs it can train again
             self._on_event(f"the model was not kept: {error}")
         self._saved_at = time.time()
@@ -172,12 +181,7 @@ def labeller_of(learner: Learner) -> TrainedLabeller | None:
 
 def model_path(store: Store) -> Path:
     """Where the last good model is kept: beside the file, or in the user's cache. May be deleted at any time."""
-    if store.is_file:
-        return Path(f"{store.location}.derived") / "model.skops"
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    with store.reading() as connection:
-        identity = read_value(connection, "identity")
-    return cache / "labelwise" / identity / "model.skops"
+    return derived_path(store, MODEL)
 
 
 def start_worker(store: Store, **environment: str) -> Popen[Any]:

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
 
-from labelwise.labelling.store.engine import insert_many, insert_rows
+from labelwise.labelling.store.engine import insert_many, insert_rows, pieces
 from labelwise.labelling.store.schema import event_values, events
 
 votes = sa.table("votes", *(sa.column(name) for name in ("event", "item", "label", "who", "reason", "value")))
 VALUE_COLUMNS = ("event", "label", "value")
 NAMES = tuple(column.name for column in events.c if not column.primary_key)
-current_labels = sa.table("current_labels", *(sa.column(name) for name in ("item", "label", "value", "yes", "no")))
+current_labels = sa.table("current_labels", *(sa.column(name) for name in ("item", "label", "value")))
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,14 @@ def last_event(connection: sa.Connection) -> int:
     return connection.execute(sa.select(sa.func.coalesce(sa.func.max(events.c.id), 0))).scalar_one()
 
 
-def read_votes(connection: sa.Connection) -> Votes:
-    """The last word of each person on each label of each item, oldest first."""
+def read_votes(connection: sa.Connection, items: Sequence[int] | None = None) -> Votes:
+    """The last word of each person on each label of each item (of some, or of all), oldest first."""
     columns = (votes.c.event, votes.c.item, votes.c.label, votes.c.value, votes.c.who, votes.c.reason)
-    return _as_votes(connection.execute(sa.select(*columns).order_by(votes.c.event, votes.c.label)).all())
+    query = sa.select(*columns).order_by(votes.c.event, votes.c.label)
+    if items is None:
+        return _as_votes(connection.execute(query).all())
+    found = [row for part in pieces(items, 500) for row in connection.execute(query.where(votes.c.item.in_(part)))]
+    return _as_votes(sorted(found, key=lambda row: (row.event, row.label)))
 
 
 def votes_since(connection: sa.Connection, event: int) -> Votes | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
@@ -24,6 +24,7 @@ class StoredLabels:
     names: tuple[str, ...]
     gone: dict[str, str | None]  # a label no longer in use, by name, to the one it was merged into; None is retired
     all_names: dict[int, str]
+    starts: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)  # of guessed labels: like or counts
 
     @cached_property
     def column_of(self) -> dict[int, int]:
@@ -67,7 +68,33 @@ def read_labels(connection: sa.Connection) -> StoredLabels:
         names=tuple(row.name for row in used),
         gone={row.name: names.get(row.merged_into) for row in rows if row not in used},
         all_names=names,
+        starts=_starts(rows, {row.id: row.name for row in used}),
     )
+
+
+def _starts(rows: Sequence[sa.Row], used: dict[int, str]) -> dict[str, dict[str, dict[str, float]]]:
+    """What labels in use were said to go with, by today's names; merged labels count as those they went into."""
+    became = {row.id: row.merged_into or row.id for row in rows}
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for row in rows:
+        if row.id not in used or row.start is None:
+            continue
+        ((kind, given),) = row.start.items()
+        said: dict[str, float] = {}
+        for number, value in given.items():
+            other = became[int(number)]
+            if other in used and other != row.id:
+                said[used[other]] = max(value, said.get(used[other], 0.0))
+        if said:
+            found[row.name] = {kind: said}
+    return found
+
+
+def set_start(connection: sa.Connection, name: str, kind: str, given: Mapping[str, float]) -> None:
+    """Note what a label goes with: `kind` is like or counts, see `labelwise.new_labels.NewLabel`."""
+    known = read_labels(connection)
+    start = {kind: {str(known.id_of(other)): value for other, value in given.items()}}
+    connection.execute(labels.update().where(labels.c.id == known.id_of(name)).values(start=start))
 
 
 def add_labels(connection: sa.Connection, names: Iterable[str], who: str, at: float) -> list[int]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from labelwise.labelling.store.schema import trainings
+from labelwise.labelling.store.schema import course_of, trainings
 
 
 def begin_training(connection: sa.Connection, seen_event: int, seen_change: int, at: float) -> int:
@@ -31,6 +31,15 @@ def end_training(
     connection.execute(ended.values(state=state, finished_at=at, message=message, report=report, **known))
 
 
+def shorten_reports(connection: sa.Connection, number: int) -> None:
+    """Keep of the good training before this one only the course of the estimate: there may be thousands of them."""
+    earlier = sa.select(trainings.c.id, trainings.c.report).where(trainings.c.state == "good", trainings.c.id < number)
+    row = connection.execute(earlier.order_by(trainings.c.id.desc()).limit(1)).first()
+    if row is not None and row.report is not None:
+        short = trainings.update().where(trainings.c.id == row.id)
+        connection.execute(short.values(report=course_of(row.report)))
+
+
 def mark_killed(connection: sa.Connection, at: float) -> int:
     """Trainings that are noted as running although no worker is there were killed; how many."""
     killed = trainings.update().where(trainings.c.state == "running")
@@ -51,6 +60,16 @@ def last_training(connection: sa.Connection) -> sa.Row | None:
 def read_trainings(connection: sa.Connection) -> list[sa.Row]:
     """Every training, oldest first: the course of the project."""
     return list(connection.execute(sa.select(trainings).order_by(trainings.c.id)).all())
+
+
+def read_course(connection: sa.Connection, most: int = 300) -> list[dict[str, Any]]:
+    """The reports of at most so many good trainings, evenly spread from the first to the last."""
+    good = sa.select(trainings.c.id).where(trainings.c.state == "good", trainings.c.report.is_not(None))
+    numbers = connection.execute(good.order_by(trainings.c.id)).scalars().all()
+    step = max(1, -(-len(numbers) // most))
+    kept = numbers[::-1][::step]
+    query = sa.select(trainings.c.report).where(trainings.c.id.in_(kept)).order_by(trainings.c.id)
+    return list(connection.execute(query).scalars())
 
 
 def forget_trainings(connection: sa.Connection) -> None:
