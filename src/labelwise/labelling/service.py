@@ -8,6 +8,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import sqlalchemy as sa
@@ -15,7 +16,7 @@ import sqlalchemy as sa
 from labelwise.labelling.errors import AnswerRefused, ProjectError
 from labelwise.labelling.planning import copies
 from labelwise.labelling.store import Store
-from labelwise.labelling.store.events import NewEvent, add_event, event_of_lease, last_answer_of
+from labelwise.labelling.store.events import NewEvent, add_event, event_of_lease, last_answer_of, undone_by
 from labelwise.labelling.store.items import item_ids, show_item
 from labelwise.labelling.store.labels import StoredLabels, last_change, read_labels
 from labelwise.labelling.store.questions import (
@@ -38,6 +39,8 @@ from labelwise.labelling.terms import GIVEN, SETTLED, TOLD, Lease, Receipt, Sett
 from labelwise.records import Answer, Question
 
 Values = Mapping[str, bool | None]  # None is unsure
+MOST_HELD = 100  # questions that one person can have at a time
+MOST_ABOUT_AN_ITEM = 12  # pairs of one item given in one go
 
 
 class Service:
@@ -68,17 +71,7 @@ class Service:
         """Questions about up to n items: where pairs are asked, all that are ready about each, for one reading."""
         check_person(who)
 
-        def whole_bundles(connection: sa.Connection) -> list[Lease]:
-            given = self._ask(connection, who, 1)
-            while given:
-                items = {lease.question.item for lease in given}
-                given += [lease for item in items for lease in self._more_about(connection, who, item)]
-                if len(items) >= n:
-                    break
-                ...
-            return given
-
-        return self.store.write(whole_bundles)
+        return self.store.write(lambda connection: self._ask_about_items(connection, who, n))
 
     def renew(self, token: str, who: str | None = None) -> Lease:
         """More time for a question; `who`, here and below, refuses what another person was given."""
@@ -107,9 +100,9 @@ class Service:
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
-    def answer(self, token: str, values: Values) -> Receipt:
+    def answer(self, token: str, values: Values, who: str | None = None) -> Receipt:
         """Save the answer to a leased question; the same answer sent twice is saved once."""
-        return self.store.write(lambda connection: self._answer(connection, token, values)[0])
+        return self.store.write(lambda connection: self._answer(connection, token, values, who)[0])
 
     def answer_and_ask(self, token: str, values: Values) -> tuple[Receipt, Lease | None]:
         """Save an answer and get the next question, in one go; None where none is ready."""
@@ -117,6 +110,17 @@ class Service:
         def both(connection: sa.Connection) -> tuple[Receipt, Lease | None]:
             receipt, who = self._answer(connection, token, values)
             return receipt, next(iter(self._ask(connection, who, 1)), None)
+
+        return self.store.write(both)
+
+    def answer_and_ask_about_items(
+        self, token: str, values: Values, who: str, n: int = 1
+    ) -> tuple[Receipt, list[Lease]]:
+        """Save an answer and get what `ask_about_items` gives, in one go."""
+
+        def both(connection: sa.Connection) -> tuple[Receipt, list[Lease]]:
+            receipt, _ = self._answer(connection, token, values, who)
+            return receipt, self._ask_about_items(connection, who, n)
 
         return self.store.write(both)
 
@@ -149,33 +153,74 @@ class Service:
 
         return self.store.write(stand)
 
-    def undo(self, who: str) -> Lease:
-        """Take a person's last answer or skip back; he is asked the question again."""
+    def undo(self, who: str, event: int | None = None) -> Lease:
+        """Take a person's last answer or skip back; he is asked the question again.
+
+        With `event`, the number of that answer: sent twice it is taken back once, and nothing else is.
+        """
 
         def take_back(connection: sa.Connection) -> Lease:
+            if event is not None:
+                done = self._lease_after_undo(connection, who, event)
+                if done is not None:
+                    return done
             last = last_answer_of(connection, who)
             if last is None or last.reason == GIVEN:
                 raise ProjectError(f"{who!r} has no answer to take back")
-            event = NewEvent(self._clock(), who, last.item, "undo", last.asked, last.reason, undoes=last.id)
-            add_event(connection, event)
+            if event is not None and last.id != event:
+                raise AnswerRefused("something was answered since; only the last answer can be taken back")
+            undo = NewEvent(self._clock(), who, last.item, "undo", last.asked, last.reason, undoes=last.id)
+            add_event(connection, undo)
             withdraw(connection, last.item, last.asked)
-            return self._give(connection, Ready(last.item, last.asked, 0, last.reason, None, 1, None), who)
+            held = None if last.lease is None else find_lease(connection, last.lease)
+            again = Ready(last.item, last.asked, 0, last.reason, None, 1, None)
+            if held is not None:  # as it was shown before
+                again = replace(again, rank=held.rank, score=held.score, beliefs=held.beliefs, words=held.words)
+            return self._give(connection, again, who)
 
         return self.store.write(take_back)
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
-    def _ask(self, connection: sa.Connection, who: str, n: int) -> list[Lease]:
+    def _ask(self, connection: sa.Connection, who: str, n: int, new: int | None = None) -> list[Lease]:
+        """What a person has, up to n, then new questions: up to n together, or so many."""
         self._expire(connection)
         mine = [renew(connection, held, self._until()) for held in leases_of(connection, who)[:n]]
         given = [self._shown(connection, held) for held in mine]
-        for question in take(connection, who, n - len(mine)) if len(mine) < n else ():
+        wanted = n - len(mine) if new is None else new
+        return given + self._give_open(connection, take(connection, who, wanted) if wanted > 0 else (), who)
+
+    def _ask_about_items(self, connection: sa.Connection, who: str, n: int) -> list[Lease]:
+        given = self._ask(connection, who, MOST_HELD, new=0)
+        while len({lease.question.item for lease in given}) < n:
+            question = next(iter(take(connection, who, 1)), None)
+            if question is None:
+                break
+            more = take(connection, who, MOST_ABOUT_AN_ITEM - 1, about=question.item)
+            given += self._give_open(connection, [question, *more], who)
+        return given
+
+    def _give_open(self, connection: sa.Connection, questions: Iterable[Ready], who: str) -> list[Lease]:
+        """Leases for those of the questions about which anything is left to say."""
+        given = []
+        for question in questions:
             lease = self._give(connection, question, who)
             if lease.question.labels:
                 given.append(lease)
             else:  # everything about it was told since it was made ready
                 end_lease(connection, lease.token, "expired")
         return given
+
+    def _lease_after_undo(self, connection: sa.Connection, who: str, event: int) -> Lease | None:
+        """The question that an answer taken back already has led to, while it is open."""
+        undone = undone_by(connection, event, who)
+        if undone is None:
+            return None
+        mine = leases_of(connection, who)
+        held = next((held for held in mine if (held.item, held.label) == (undone.item, undone.asked)), None)
+        if held is None:
+            raise AnswerRefused("that answer was taken back already, and answered again since")
+        return self._shown(connection, held)
 
     def _expire(self, connection: sa.Connection) -> None:
         """End what is over, at most once a second: nobody minds a lease that lasts a second longer."""
@@ -201,10 +246,10 @@ class Service:
         open_lease(connection, held)
         return self._shown(connection, held)
 
-    def _answer(self, connection: sa.Connection, token: str, values: Values) -> tuple[Receipt, str]:
-        held = find_lease(connection, token)
-        if held is None:
-            raise AnswerRefused(f"there is no question with the lease {token!r}; ask for one")
+    def _answer(
+        self, connection: sa.Connection, token: str, values: Values, who: str | None = None
+    ) -> tuple[Receipt, str]:
+        held = self._held(connection, token, who)
         said, notices = self._checked(self._known(connection), values)
         before = None if held.state == "open" else event_of_lease(connection, token)
         if before is not None:
@@ -286,7 +331,7 @@ class Service:
             beliefs = {label: by_name[label] for label in labels if label in by_name}
         score = float("nan") if held.score is None else held.score
         question = Question(name, labels, held.reason, score)
-        return Lease(held.token, held.who, question, content, held.expires_at, beliefs)
+        return Lease(held.token, held.who, question, content, held.expires_at, beliefs, held.rank, held.words)
 
     def _open_labels(self, connection: sa.Connection, held: Held, known: StoredLabels) -> tuple[str, ...]:
         """The names of the labels to ask about: of a whole item, what this person and enough others have not said."""
@@ -302,10 +347,16 @@ class Service:
         settled |= {label for label, people in voters.items() if len(people) >= wanted}
         return tuple(name for label, name in zip(known.ids, known.names, strict=True) if label not in settled)
 
-    def _open(self, connection: sa.Connection, token: str) -> Held:
+    def _held(self, connection: sa.Connection, token: str, who: str | None) -> Held:
         held = find_lease(connection, token)
-        if held is None or held.state != "open" or held.expires_at < self._clock():
-            raise AnswerRefused(f"the lease {token!r} is over or never was; ask for a question anew")
+        if held is None or (who is not None and held.who != who):  # whose it is, is not for others to know
+            raise AnswerRefused(f"there is no question with the lease {token!r} for you; ask for one")
+        return held
+
+    def _open(self, connection: sa.Connection, token: str, who: str | None = None) -> Held:
+        held = self._held(connection, token, who)
+        if held.state != "open" or held.expires_at < self._clock():
+            raise AnswerRefused(f"the lease {token!r} is over; ask for a question anew")
         return held
 
     def _known(self, connection: sa.Connection) -> StoredLabels:

@@ -95,7 +95,8 @@ class Lease:
     """A question that belongs to one person until `expires_at` (seconds since 1970).
 
     `content` is what to show of the item, `beliefs` the probability of each label asked about, as the last good model
-    saw it; empty before there is one.
+    saw it; empty before there is one. `rank` is the place of the question among those that were ready, `words` what
+    `labelwise.labelling.telling_words` found in the item, as JSON.
     """
 
     token: str
@@ -104,6 +105,8 @@ class Lease:
     content: Any
     expires_at: float
     beliefs: Mapping[str, float] = field(default_factory=dict)
+    rank: int = 0
+    words: str | None = None
 
 
 @dataclass(frozen=True)

@@ -132,6 +132,11 @@ def last_answer_of(connection: sa.Connection, who: str) -> sa.Row | None:
     return connection.execute(mine.order_by(events.c.id.desc()).limit(1)).first()
 
 
+def undone_by(connection: sa.Connection, event: int, who: str) -> sa.Row | None:
+    """The event by which a person took this answer of his back."""
+    return connection.execute(sa.select(events).where(events.c.undoes == event, events.c.who == who)).first()
+
+
 def voters_count(connection: sa.Connection) -> dict[str, int]:
     """Answers of each person; those taken back, and labels that came with the items, are not counted."""
     undone = events.alias()

@@ -73,6 +73,7 @@ BEST_FOR = (
     .order_by(questions.c.rank)
     .limit(given("most"))
 )
+BEST_ABOUT = BEST_FOR.where(questions.c.item == given("about"))
 _HERE = _IN_PLAN & (questions.c.item == given("at_item")) & (questions.c.label == given("at_label"))
 CHANGE_REMAINING = questions.update().where(_HERE).values(remaining=questions.c.remaining + given("change"))
 DROP = questions.delete().where(_HERE)
@@ -149,9 +150,13 @@ def forget_beliefs(connection: sa.Connection, gone: int | None = None) -> None:
         connection.execute(questions.delete().where(questions.c.label == gone))
 
 
-def take(connection: sa.Connection, who: str, n: int) -> list[Ready]:
-    """The n best questions that this person has not had, taken out of the queue."""
-    found = [Ready(*row) for row in connection.execute(BEST_FOR, {"person": who, "most": n})]
+def take(connection: sa.Connection, who: str, n: int, about: int | None = None) -> list[Ready]:
+    """The n best questions that this person has not had (about one item, or any), taken out of the queue."""
+    if about is None:
+        rows = connection.execute(BEST_FOR, {"person": who, "most": n})
+    else:
+        rows = connection.execute(BEST_ABOUT, {"person": who, "most": n, "about": about})
+    found = [Ready(*row) for row in rows]
     for question in found:
         here = {"at_item": question.item, "at_label": question.label}
         if question.remaining == 1:
