@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from joint_beliefs import JointBeliefs
 from labelwise import decisions, models, queries
 from labelwise.posterior import MarginalPosterior
+from labelwise.records import LabelData
 
 ONE_DIMENSION = "hands over a one-dimensional target; a label set is a 0/1 matrix with a column per label"
 ONE_TWO = "codes the two classes of its single column as 1 and 2; labels are 0 and 1"
@@ -188,9 +189,11 @@ def test_strategies_choose_only_what_is_open(name):
     beliefs = JointBeliefs(rng.random((30, 4)), rng.random(30) * 10)
     closed = rng.random((30, 4)) < 0.5
     closed[:5] = True
+    pool = LabelData.from_arrays(rng.normal(size=(30, 3)), rng.random((30, 4)) < 0.4, observed=closed)
+    wanted = {"known": pool} if getattr(strategy, "looks_at_answers", False) else {}
     for n in (0, 1, 7, 1000):
-        choice = strategy.choose(beliefs, sp.csr_array(closed), n, np.random.default_rng(1))
-        again = strategy.choose(beliefs, sp.csr_array(closed), n, np.random.default_rng(1))
+        choice = strategy.choose(beliefs, sp.csr_array(closed), n, np.random.default_rng(1), **wanted)
+        again = strategy.choose(beliefs, sp.csr_array(closed), n, np.random.default_rng(1), **wanted)
         np.testing.assert_array_equal(choice.rows, again.rows)
         assert np.all(np.isfinite(choice.scores)) and choice.scores.shape == choice.rows.shape
         if strategy.target == "items":

@@ -6,6 +6,8 @@ from functools import partial
 from labelwise.queries.balanced_pairs import BalancedPairs
 from labelwise.queries.base import Choice, ScoringStrategy, Strategy
 from labelwise.queries.diagnosis import Diagnosis
+from labelwise.queries.expected_loss_reduction import ExpectedLossReduction
+from labelwise.queries.item_confidence import ItemConfidence, SingleLabelLoss
 from labelwise.queries.label_covariance import LabelCovariance
 from labelwise.queries.mutual_information import MutualInformation
 from labelwise.queries.random import Random
@@ -23,6 +25,12 @@ BY_NAME: dict[str, Callable[[], Strategy]] = {
     "target_entropy": TargetEntropy,
     "target_entropy_pairs": partial(TargetEntropy, target="pairs"),
     "label_covariance": LabelCovariance,
+    "expected_loss_reduction": ExpectedLossReduction,
+    "binary_minimisation": ItemConfidence,
+    "mean_confidence": partial(ItemConfidence, over_labels="mean"),
+    "mean_score": partial(ItemConfidence, "score", "mean"),
+    "max_loss": SingleLabelLoss,
+    "mean_max_loss": partial(SingleLabelLoss, "predicted"),
 }
 
 __all__ = [
@@ -30,10 +38,13 @@ __all__ = [
     "BalancedPairs",
     "Choice",
     "Diagnosis",
+    "ExpectedLossReduction",
+    "ItemConfidence",
     "LabelCovariance",
     "MutualInformation",
     "Random",
     "ScoringStrategy",
+    "SingleLabelLoss",
     "Strategy",
     "TargetEntropy",
     "Uncertainty",

@@ -7,6 +7,7 @@ overrides `choose` instead.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -50,7 +51,8 @@ class ScoringStrategy:
     """A strategy that scores each (item, label) by itself, or each item; higher always means "ask first".
 
     `score` returns (n, q). When items are asked for, the scores of an item's open labels are summed; a strategy with
-    an opinion about whole items only may return (n,) instead. What scores −inf or NaN is never asked.
+    an opinion about whole items only may return (n,) instead, and one that adds labels up otherwise overrides
+    `combine`. What scores −inf or NaN is never asked.
     """
 
     target: Target
@@ -61,20 +63,18 @@ class ScoringStrategy:
     def choose(self, posterior: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator) -> Choice:
         """The n open entries with the highest scores, walking the pool in blocks and keeping n candidates."""
         check_target(self.target)
-        places = np.empty(0, dtype=np.intp)  # row, or row * q + label
-        scores, priority = np.empty(0), np.empty(0)
-        for part, beliefs in posterior.blocks(BLOCK):
-            fresh = self._masked(self.score(beliefs, rng), open_entries(closed[part])).ravel()
-            width = fresh.size // beliefs.n_items
-            fresh_places = part.start * width + np.arange(fresh.size)
-            places = np.concatenate([places, fresh_places])
-            scores = np.concatenate([scores, fresh])
-            priority = np.concatenate([priority, rng.random(fresh.size)])
-            kept = best(scores, n, priority)
-            places, scores, priority = places[kept], scores[kept], priority[kept]
+        masked = (
+            (part.start, self._masked(self.score(beliefs, rng), open_entries(closed[part])))
+            for part, beliefs in posterior.blocks(BLOCK)
+        )
+        places, scores = best_over_blocks(masked, n, rng)
         if self.target == "items":
             return Choice(places, None, scores)
         return Choice(places // posterior.n_labels, places % posterior.n_labels, scores)
+
+    def combine(self, scores: FloatArray, free: npt.NDArray[np.bool_]) -> FloatArray:
+        """(n,) what each item is worth, given (n, q) scores of its labels and which of them are open."""
+        return np.where(free, scores, 0.0).sum(1)
 
     def _masked(self, scores: FloatArray, free: npt.NDArray[np.bool_]) -> FloatArray:
         if self.target == "pairs":
@@ -89,8 +89,27 @@ class ScoringStrategy:
                 f"{type(self).__name__} gave scores of shape {scores.shape}, expected {free.shape} or {free.shape[:1]}"
             )
         if scores.ndim == 2:
-            scores = np.where(free, scores, 0.0).sum(1)
+            scores = self.combine(scores, free)
         return np.where(free.any(1), scores, -np.inf)  # (n,)
+
+
+def best_over_blocks(
+    blocks: Iterable[tuple[int, FloatArray]], n: int, rng: np.random.Generator
+) -> tuple[npt.NDArray[np.intp], FloatArray]:
+    """Places and scores of the n highest scores of a pool met in blocks, keeping n candidates.
+
+    A block is its first row and the scores of its rows, (b,) or (b, q); a place is a row, or row · q + label.
+    """
+    places = np.empty(0, dtype=np.intp)
+    scores, priority = np.empty(0), np.empty(0)
+    for start, block in blocks:
+        width = block.size // len(block)
+        places = np.concatenate([places, start * width + np.arange(block.size)])
+        scores = np.concatenate([scores, block.ravel()])
+        priority = np.concatenate([priority, rng.random(block.size)])
+        kept = best(scores, n, priority)
+        places, scores, priority = places[kept], scores[kept], priority[kept]
+    return places, scores
 
 
 def check_target(target: str) -> None:
