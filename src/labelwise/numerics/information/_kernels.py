@@ -271,6 +271,24 @@ def apply_dots(rows: Any, start: int, dots: Any, count: int) -> None:
 
 
 @compiled
+def lower_bounds(rows: Any, which: Any, dots: Any, norms: Any, slack: Any, count: int) -> None:
+    """Lower the bounds of rows `which` (b,) by what the last m of `count` moves took at least.
+
+    `dots` (b, 2m) are rounded products; slack[k] (2m,) times the norm of a row is the most that rounding may have
+    added to one of them.
+    """
+    last = dots.shape[1] // 2
+    for at in range(len(which)):
+        row, fall, inverse_fall = rows[which[at]], 0.0, 0.0
+        for t in range(max(0, last - (count - row.seen)), last):
+            f_a = abs(np.float64(dots[at, 2 * t])) - norms[at] * slack[2 * t]
+            f_b = abs(np.float64(dots[at, 2 * t + 1])) - norms[at] * slack[2 * t + 1]
+            fall += max(f_a, 0.0) ** 2
+            inverse_fall += max(f_b, 0.0) ** 2
+        _lower(row, row.residual - fall, row.inverse_residual - inverse_fall / row.noise**2, count)
+
+
+@compiled
 def apply_residuals(rows: Any, residual: Any, inverse_residual: Any, count: int) -> None:
     """Bring every row up to date from what is left of it after `count` moves."""
     for i in range(len(rows)):

@@ -7,10 +7,11 @@ import numpy.typing as npt
 from labelwise.numerics.information.dense import DenseInformation
 from labelwise.numerics.information.low_rank import LowRank, LowRankInformation
 from labelwise.numerics.information.state import Criterion, InformationState, Picks
+from labelwise.numerics.information.streamed import LowRankBlocks, StreamedInformation
 
 
 def greedy_information(
-    covariance: npt.ArrayLike | LowRank,
+    covariance: npt.ArrayLike | LowRank | LowRankBlocks,
     n: int,
     *,
     given: npt.ArrayLike | None = None,
@@ -26,7 +27,7 @@ def greedy_information(
 
     Parameters
     ----------
-    covariance : (n, n) array, or `LowRank`, which is never formed
+    covariance : (n, n) array, or `LowRank`, which is never formed, or `LowRankBlocks`, whose factor is not held either
     n : how many; all that are open where they are fewer
     given : indices conditioned on from the start, say the labelled items
     criterion : "mi"; "entropy", the numerator alone: the most uncertain given what was chosen; "mi_fixed_rest", where
@@ -48,6 +49,8 @@ def greedy_information(
     state: InformationState
     if isinstance(covariance, LowRank):
         state = LowRankInformation(covariance, given=given, criterion=criterion, costs=costs, eligible=eligible)
+    elif isinstance(covariance, LowRankBlocks):
+        state = StreamedInformation(covariance, given=given, criterion=criterion, costs=costs, eligible=eligible)
     else:
         state = DenseInformation(covariance, given=given, criterion=criterion, costs=costs, eligible=eligible)
     return state.pick(n, stop_when_not_positive=stop_when_not_positive)

@@ -10,13 +10,11 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from labelwise.numerics.information import _kernels as kernels
+from labelwise.numerics.information.lazy_rows import Lazy, LazyRows, MoveLog, dense_row
 from labelwise.numerics.information.state import Criterion, FloatArray, InformationState, positive
-from labelwise.numerics.information.weights import Factor, WeightBeliefs, arrays, double_blocks, gram
+from labelwise.numerics.information.weights import Factor, WeightBeliefs, gram
 
 LARGEST_RATIO = 1e12  # of variance to noise: the relative error of a gain may reach a ten-thousandth there
-MOVES_WORTH_A_PRODUCT = 4  # fewer are faster row by row, without a copy in double precision
-SWEEP_ROW = 250.0  # what a sweep costs for each row besides reading it, in visits to an entry of the factor
-SWEEP_MOVE = 0.4  # what an entry and a move cost in a matrix product, against one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,73 +76,37 @@ class LowRankInformation(InformationState):
         criterion: Criterion = "mi",
         costs: npt.ArrayLike | None = None,
         eligible: npt.ArrayLike | None = None,
-        lazy: bool | Literal["auto"] = "auto",
+        lazy: Lazy = "auto",
     ) -> None:
         F = _checked_factor(matrix.factor)
-        n, r = F.shape
+        n = F.shape[0]
         super().__init__(n, given=given, criterion=criterion, costs=costs, eligible=eligible)
         noise = positive(matrix.noise, n, "noise", "a variable without noise of its own makes the matrix singular")
         if matrix.of not in ("covariance", "precision"):
             raise ValueError(f'of must be "covariance" or "precision", got {matrix.of!r}')
         if lazy != "auto" and not isinstance(lazy, bool):
             raise ValueError(f'lazy must be True, False or "auto", got {lazy!r}')
-        self._of_precision, self._lazy = matrix.of == "precision", lazy
+        self._of_precision = matrix.of == "precision"
         self._factor = F
-        self._arrays = arrays(F)
-        self.beliefs = self._start_beliefs(noise)
-        self._rows = self._start_rows(noise)
-        self._steps = np.zeros((max(1, r), 2, r))
-        self._n_moves, self._n_swept, self._work = 0, 0, 0.0
-        self._tournament = self._start_tournament()
+        self._log = MoveLog(self._start_beliefs(noise))
+        rows, is_open = self._start_rows(noise), self._open
+        self._lazy_rows = LazyRows(F, rows, is_open, self._log, self._rule(self.by_entropy), lazy)
+
+    @property
+    def beliefs(self) -> WeightBeliefs:
+        return self._log.beliefs
 
     def gains(self) -> FloatArray:
-        self._sweep()
-        gains = 0.5 * np.log(self._amount(self._rows))
+        self._lazy_rows.sweep()
+        gains = 0.5 * np.log(self._amount(self._lazy_rows.rows))
         gains[~self._open] = -np.inf
         return gains
 
     def _winner(self) -> int:
-        if self._lazy is False:
-            self._sweep()
-        budget = self._budget()
-        winner, left = self._lazy_winner(budget)
-        self._work += budget - left
-        if winner < 0:
-            self._sweep()
-            winner, _ = self._lazy_winner(0.0)
-        return winner
-
-    def _lazy_winner(self, budget: float) -> tuple[int, float]:
-        return kernels.lazy_winner(
-            self._arrays, self._rows, self._tournament, self._moves(), self._rule(self.by_entropy), budget
-        )
-
-    def _budget(self) -> float:
-        """Refresh rows one by one for as long as it has cost less, since the last sweep, than another sweep would."""
-        if self._lazy is True:
-            return np.inf
-        n, r = self._factor.shape
-        sweep = n * (SWEEP_ROW + r * (1.0 + SWEEP_MOVE * min(self._n_moves - self._n_swept, r)))
-        return max(0.0, sweep - self._work)
-
-    def _sweep(self) -> None:
-        """Bring all rows up to date in one pass over the factor; several moves at a time are matrix products."""
-        rows, rule = self._rows, self._rule(self.by_entropy)
-        missed = np.arange(self._n_swept, self._n_moves)
-        if sp.issparse(self._factor) or len(missed) < MOVES_WORTH_A_PRODUCT:
-            kernels.refresh_open(self._arrays, rows, self._tournament, self._moves())
-        elif len(missed) <= len(self._steps):
-            steps = self._steps[missed % len(self._steps)].reshape(2 * len(missed), -1)  # (2m, r)
-            for part, block in double_blocks(self._factor):
-                kernels.apply_dots(rows, part.start, block @ steps.T, self._n_moves)
-        else:
-            residuals = self.beliefs.residuals(self._factor, rows["noise"])
-            kernels.apply_residuals(rows, *residuals, self._n_moves)
-        kernels.score_open(rows, self._tournament, rule)
-        self._n_swept, self._work = self._n_moves, 0.0
+        return self._lazy_rows.winner()
 
     def _gain(self, index: int) -> float:
-        return float(0.5 * np.log(self._amount(self._rows[index])))
+        return float(0.5 * np.log(self._amount(self._lazy_rows.rows[index])))
 
     def _amount(self, rows: Any) -> Any:
         """exp(2 gain): the residuals that count in the criterion asked for, and what stays."""
@@ -153,22 +115,15 @@ class LowRankInformation(InformationState):
         return residual * (rows["inverse_residual"] if inverse_counts else 1.0) * rows["fixed"]
 
     def _eliminate(self, index: int) -> None:
-        row = self._factor[[index]]
-        dense = row if isinstance(row, np.ndarray) else row.toarray()
-        step = self.beliefs.move(dense[0].astype(np.float64), float(self._rows["noise"][index]))
-        self._steps[self._n_moves % len(self._steps)] = step
-        self._n_moves += 1
-        kernels.set_score(*self._tournament, index, -np.inf)
+        self._log.move(dense_row(self._factor, index), float(self._lazy_rows.rows["noise"][index]))
+        self._lazy_rows.close(index)
 
     def _reserve(self, n: int) -> None:
         """Nothing grows with the number of picks."""
 
     def _start_entropy(self) -> None:
         super()._start_entropy()
-        kernels.score_open(self._rows, self._tournament, self._rule(True))  # stale variances are upper bounds too
-
-    def _moves(self) -> kernels.Moves:
-        return self.beliefs.covariances, self._steps, self._n_moves
+        self._lazy_rows.score_by(self._rule(True))
 
     def _rule(self, by_entropy: bool) -> kernels.Rule:
         """Both residuals count in "mi", else only the one that holds the variances."""
@@ -186,12 +141,7 @@ class LowRankInformation(InformationState):
         rows = np.zeros(len(noise), dtype=kernels.ROW)
         rows["noise"], rows["cost"] = noise, self._costs
         residual, inverse_residual = self.beliefs.residuals(self._factor, noise)
-        if np.any(residual > LARGEST_RATIO * noise):
-            worst = int(np.argmax(residual / noise))
-            raise ValueError(
-                f"noise must be at least {1 / LARGEST_RATIO:g} of the variance, got {noise[worst]:.3g} with a variance "
-                f"of {residual[worst]:.3g}: raise it, or double precision cannot tell a row from those like it"
-            )
+        check_noise(noise, residual)
         rows["residual"] = np.maximum(residual, noise)
         rows["inverse_residual"] = np.maximum(inverse_residual, kernels.EPS / noise)
         rows["fixed"] = 1.0
@@ -199,11 +149,15 @@ class LowRankInformation(InformationState):
             rows["fixed"] = rows["residual" if self._of_precision else "inverse_residual"]
         return rows
 
-    def _start_tournament(self) -> kernels.Tournament:
-        tournament = scores, _ = kernels.start_tournament(len(self._open))
-        scores[: len(self._open)][self._open] = 0.0
-        kernels.score_open(self._rows, tournament, self._rule(self.by_entropy))
-        return tournament
+
+def check_noise(noise: FloatArray, variance: FloatArray) -> None:
+    """ValueError where a variable has next to no noise of its own."""
+    if np.any(variance > LARGEST_RATIO * noise):
+        worst = int(np.argmax(variance / noise))
+        raise ValueError(
+            f"noise must be at least {1 / LARGEST_RATIO:g} of the variance, got {noise[worst]:.3g} with a variance "
+            f"of {variance[worst]:.3g}: raise it, or double precision cannot tell a row from those like it"
+        )
 
 
 def _checked_factor(factor: Any) -> Factor:

@@ -60,15 +60,22 @@ class WeightBeliefs:
 
         The second is that of a row of the rest.
         """
-        M, H = self.covariances
-        forms = np.empty((2, len(noise)))
-        if isinstance(factor, np.ndarray):
-            for part, rows in double_blocks(factor):
-                np.einsum("nr,nr->n", rows if self._none_chosen else rows @ M, rows, out=forms[0, part])
-                np.einsum("nr,nr->n", rows @ H, rows, out=forms[1, part])
-        else:
-            all_row_forms(arrays(factor), self.covariances, forms)
-        return noise + forms[0], (1.0 - forms[1] / noise) / noise
+        return residuals(factor, noise, self.covariances, none_chosen=self._none_chosen)
+
+
+def residuals(
+    factor: Factor, noise: FloatArray, covariances: FloatArray, *, none_chosen: bool = False
+) -> tuple[FloatArray, FloatArray]:
+    """(n,) ν and π of (4) from M and H = covariances (2, r, r); M is the identity where none was chosen."""
+    M, H = covariances
+    forms = np.empty((2, len(noise)))
+    if isinstance(factor, np.ndarray):
+        for part, rows in double_blocks(factor):
+            np.einsum("nr,nr->n", rows if none_chosen else rows @ M, rows, out=forms[0, part])
+            np.einsum("nr,nr->n", rows @ H, rows, out=forms[1, part])
+    else:
+        all_row_forms(arrays(factor), covariances, forms)
+    return noise + forms[0], (1.0 - forms[1] / noise) / noise
 
 
 def gram(factor: Factor, weights: FloatArray) -> FloatArray:

@@ -1,0 +1,298 @@
+"""Rows of a factor in blocks that may live anywhere: what is done with one block, as pure functions of small records.
+
+The streamed engine keeps, for every block, `Bounds`: what is known of its rows, never less than the truth. A function
+here takes a block, its bounds and a task, and returns new bounds and what was `Found`. All can be pickled, so that
+blocks, and their bounds with them, may stay on other machines; `StreamedInformation` never looks inside bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from labelwise.numerics.information import _kernels as kernels
+from labelwise.numerics.information.low_rank import check_noise
+from labelwise.numerics.information.state import FloatArray, IndexArray
+from labelwise.numerics.information.weights import Factor, arrays, double_blocks, residuals
+
+BLOCK_BYTES = 2**25  # of the rows of a block, in the precision they come in
+FEW = 1 / 4  # share of a block up to which rows are loaded one by one
+NORM_SLACK = 1.001  # norms are computed in the precision of the rows
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+class Block(Protocol):
+    """Consecutive rows of a pool; small enough to be held, loaded when asked for."""
+
+    @property
+    def start(self) -> int:
+        """Its first row in the pool."""
+
+    @property
+    def n_rows(self) -> int: ...
+
+    def load(self, rows: IndexArray | None = None) -> tuple[Factor, FloatArray]:
+        """Factor (b, r) and noise (b,) of all its rows, or of some, counted from its own first."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayBlock:
+    """Rows of an array, which may be memory-mapped, or of a csr_array."""
+
+    start: int
+    factor: Factor
+    noise: FloatArray
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.factor.shape[0])
+
+    def load(self, rows: IndexArray | None = None) -> tuple[Factor, FloatArray]:
+        return (self.factor, self.noise) if rows is None else (self.factor[rows], self.noise[rows])
+
+
+def array_blocks(factor: Factor, noise: float | FloatArray, size: int | None = None) -> list[ArrayBlock]:
+    """An array, say a memory-mapped one, in blocks of at most `size` rows."""
+    n, r = factor.shape
+    size = size or max(1, BLOCK_BYTES // (factor.dtype.itemsize * max(1, r)))
+    every = np.broadcast_to(np.asarray(noise, dtype=np.float64), n)
+    return [ArrayBlock(at, factor[at : at + size], every[at : at + size]) for at in range(0, n, size)]
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """What is known of the rows of a block: upper bounds of their residuals, and which of them may be picked."""
+
+    rows: npt.NDArray[np.void]  # (b,) of type ROW; `seen` is how many moves the bounds account for
+    is_open: BoolArray  # (b,) False for what may not be picked, was picked, or is a candidate
+
+    def scores(self, rule: kernels.Rule) -> FloatArray:
+        """(b,) upper bounds of the scores, −inf where closed."""
+        return np.where(self.is_open, row_scores(self.rows, rule), -np.inf)
+
+
+def row_scores(rows: npt.NDArray[np.void], rule: kernels.Rule) -> FloatArray:
+    """What `_kernels` would score rows, as an array."""
+    by_entropy, residual_counts, inverse_counts = rule
+    amount = (rows["residual"] if residual_counts else 1.0) * (rows["inverse_residual"] if inverse_counts else 1.0)
+    return np.asarray(kernels.score(amount, rows["fixed"], rows["cost"], by_entropy))
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Rows that may win soon, with their features."""
+
+    indices: IndexArray  # (k,) in the pool
+    factor: Factor  # (k, r)
+    rows: npt.NDArray[np.void]  # (k,) of type ROW, as in the bounds they were taken from
+    scores: FloatArray  # (k,) upper bounds
+    is_exact: BoolArray  # (k,) whether the residuals are the truth after as many moves as they have `seen`
+
+    def take(self, places: IndexArray) -> Candidates:
+        rows, scores = self.rows[places], self.scores[places]
+        return Candidates(self.indices[places], self.factor[places], rows, scores, self.is_exact[places])
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What the engine learns of a block."""
+
+    candidates: Candidates | None
+    left: float  # the highest bound of a score among the other open rows, −inf where there is none
+    first: int  # the first row, in the pool, that has it or ties with it
+    n_loaded: int  # rows that were loaded
+    gram: FloatArray | None = None  # (r, r) Σ f fᵀ/noise over the rows of the rest
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which rows are sent as candidates: the best `at_most` of those with a bound of `at_least`."""
+
+    rule: kernels.Rule
+    at_least: float
+    at_most: int
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """The task of the first walk."""
+
+    cost: FloatArray  # (b,)
+    is_rest: BoolArray  # (b,) whether a row belongs to the rest
+    is_open: BoolArray  # (b,)
+    told: FloatArray | None  # (r, t) U with M = I − U Uᵀ where something is known at the start
+    needs_gram: bool
+    wanted: Wanted
+
+
+@dataclass(frozen=True, eq=False)
+class Refresh:
+    """The task of a later walk, the same for all blocks."""
+
+    covariances: FloatArray  # (2, r, r) M and H now
+    steps: FloatArray  # (m, 2, r) the last moves
+    count: int  # number of moves
+    threshold: float  # rows with bounds below need not be looked at
+    is_exact: bool  # whether bounds must become the truth
+    keeps_rest: bool  # whether the denominators found now are those to keep, for "mi_fixed_rest"
+
+
+@dataclass(frozen=True, eq=False)
+class News:
+    """What happened to rows of a block since it was last read; places are counted from its own first row."""
+
+    taken: Sequence[int]  # picked though they were no candidates
+    returned: Sequence[Candidates]  # candidates no more, without their features
+
+
+def start_block(block: Block, _: None, task: Start) -> tuple[Bounds, Found]:
+    """First bounds: the variance given what is known, which is exact, and as precision that of the row's own noise.
+
+    The precision of a row given the others of the rest is (1 − leverage)/noise, and leverages add up to at most r over
+    the pool, so in a large pool both are nearly the same; the leverage needs all rows first.
+    """
+    factor, noise = block.load()
+    total, norms = _gram_and_norms(factor, task.is_rest / noise if task.needs_gram else None, task.told)
+    if not np.isfinite(norms.sum()):
+        last = block.start + block.n_rows - 1
+        raise ValueError(f"features must be finite, got NaN or infinity in rows {block.start} to {last} of the pool")
+    rows = np.zeros(block.n_rows, dtype=kernels.ROW)
+    rows["noise"], rows["cost"] = noise, task.cost
+    check_noise(noise, noise + norms)
+    rows["residual"], rows["inverse_residual"], rows["fixed"] = noise + norms, 1.0 / noise, 1.0
+    if not task.wanted.rule[0] and not task.wanted.rule[2]:  # "mi_fixed_rest", until its denominators are known
+        rows["fixed"] = 1.0 / noise
+    bounds = Bounds(rows, task.is_open.copy())
+    bounds, found = _send(block, bounds, task.wanted, np.arange(block.n_rows), factor)
+    return bounds, replace(found, gram=total)
+
+
+def refresh_block(block: Block, bounds: Bounds, order: tuple[Refresh, News, Wanted]) -> tuple[Bounds, Found]:
+    """Lower the bounds of all rows that may reach the threshold, by the moves they have missed."""
+    task, news, wanted = order
+    rows, is_open = bounds.rows.copy(), bounds.is_open.copy()
+    is_open[np.array(news.taken, dtype=np.intp)] = False
+    for back in news.returned:
+        rows[back.indices], is_open[back.indices] = back.rows, True
+    bounds = Bounds(rows, is_open)
+    stale = np.flatnonzero((bounds.scores(wanted.rule) >= task.threshold) & is_open)
+    if stale.size == 0:
+        return _send(block, bounds, wanted, stale, None)
+    whole = stale.size > FEW * block.n_rows
+    factor, noise = block.load(None if whole else stale)
+    which = np.arange(block.n_rows) if whole else stale
+    missed = min(task.count - int(rows["seen"][stale].min()), len(task.steps))
+    exact = task.is_exact or 2 * missed > factor.shape[1]
+    if exact:
+        residual, inverse_residual = residuals(factor, noise, task.covariances)
+        part = rows[which]
+        kernels.apply_residuals(part, residual, inverse_residual, task.count)
+        if task.keeps_rest:
+            part["fixed"] = part["inverse_residual"]
+        rows[which] = part
+    elif missed:
+        _lower_by_moves(rows, which, factor, task.steps[len(task.steps) - missed :], task.count)
+    return _send(block, bounds, wanted, which, factor, exact=exact)
+
+
+def rescore_block(block: Block, bounds: Bounds, wanted: Wanted) -> tuple[Bounds, Found]:
+    """What is left under another rule; loads nothing and sends nothing."""
+    return _send(block, bounds, wanted, np.empty(0, dtype=np.intp), None)
+
+
+def residuals_block(block: Block, bounds: Bounds, covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(b,) residuals and inverse residuals of all rows, exactly."""
+    factor, noise = block.load()
+    return residuals(factor, noise, covariances)
+
+
+def load_rows(block: Block, bounds: Bounds | None, rows: IndexArray) -> tuple[Factor, FloatArray]:
+    """Factor and noise of some rows."""
+    return block.load(rows)
+
+
+def _send(
+    block: Block, bounds: Bounds, wanted: Wanted, which: IndexArray, factor: Factor | None, *, exact: bool = False
+) -> tuple[Bounds, Found]:
+    """The best of the loaded rows `which` go out as candidates and are closed; what is left is told."""
+    scores = bounds.scores(wanted.rule)
+    sent = np.flatnonzero(scores[which] >= max(wanted.at_least, np.finfo(float).min))
+    if sent.size > wanted.at_most:
+        order = np.lexsort((sent, -scores[which[sent]]))  # of those that tie the first rows go
+        sent = np.sort(sent[order[: wanted.at_most]])
+    candidates = None
+    if sent.size and factor is not None:
+        out = which[sent]
+        is_exact = np.full(sent.size, exact)
+        candidates = Candidates(block.start + out, factor[sent], bounds.rows[out], scores[out], is_exact)
+        scores[out] = -np.inf
+        is_open = bounds.is_open.copy()
+        is_open[out] = False
+        bounds = replace(bounds, is_open=is_open)
+    left = float(scores.max(initial=-np.inf))
+    first = block.start + first_of_ties(scores, left) if left > -np.inf else 0
+    return bounds, Found(candidates, left, first, 0 if factor is None else len(which))
+
+
+def first_of_ties(scores: FloatArray, best: float) -> int:
+    """The first place whose score is the best, or so close that either may be."""
+    return int(np.argmax(scores >= best - 2 * kernels.TIE * max(1.0, abs(best))))
+
+
+def _gram_and_norms(
+    factor: Factor, weights: FloatArray | None, told: FloatArray | None
+) -> tuple[FloatArray | None, FloatArray]:
+    """Σ_i weights_i f_i f_iᵀ, if wanted, and (b,) fᵀ(I − U Uᵀ)f, never less, in one walk."""
+    n, r = factor.shape
+    total = None if weights is None else np.zeros((r, r))
+    norms = np.empty(n)
+    for part, rows in _double_parts(factor):
+        square = norms[part] = _squares(rows)
+        if told is not None:
+            norms[part] -= _squares(rows @ told)
+            norms[part] += 8 * r * kernels.EPS * square  # the difference may cancel
+        if weights is None or total is None:
+            continue
+        if sp.issparse(rows):
+            kernels.add_sparse_gram(arrays(rows), weights[part], total)
+        else:
+            rows *= np.sqrt(weights[part, None])
+            total += rows.T @ rows
+    return total, np.maximum(norms, 0.0)
+
+
+def _double_parts(factor: Factor) -> Iterator[tuple[slice, Any]]:
+    if isinstance(factor, np.ndarray):
+        yield from double_blocks(factor)
+    else:
+        yield slice(0, factor.shape[0]), factor.astype(np.float64)
+
+
+def _squares(rows: Any) -> FloatArray:
+    """(b,) |f|² of dense or sparse rows."""
+    if sp.issparse(rows):
+        return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
+    return np.einsum("nr,nr->n", rows, rows)
+
+
+def _lower_by_moves(
+    rows: npt.NDArray[np.void], which: IndexArray, factor: Factor, steps: FloatArray, count: int
+) -> None:
+    """Products in the precision of the rows, less what rounding may have added: |fl(x·y) − x·y| ≤ γ |x| |y|.
+
+    γ = r u/(1 − r u), u half the distance of 1 from the next number, holds for any order of summation (Higham,
+    Accuracy and stability of numerical algorithms, 2002, section 3.1); rounding the steps adds one u.
+    """
+    directions = steps.reshape(2 * len(steps), -1)  # (2m, r)
+    dots = np.asarray(factor @ directions.astype(factor.dtype).T)  # (b, 2m)
+    unit = float(np.finfo(factor.dtype).eps) / 2
+    slack = (factor.shape[1] + 2) * unit * NORM_SLACK * np.sqrt(_squares(directions))  # (2m,)
+    norms = NORM_SLACK * np.sqrt(_squares(factor).astype(np.float64))
+    kernels.lower_bounds(rows, which, dots, norms, slack, count)

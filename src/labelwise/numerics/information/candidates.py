@@ -1,0 +1,74 @@
+"""The rows that a streamed selection holds: the best so far of those it was sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from labelwise.numerics.information import _kernels as kernels
+from labelwise.numerics.information.blocks import Candidates
+from labelwise.numerics.information.weights import Factor
+
+CANDIDATE_BYTES = 2**26
+FEWEST_CANDIDATES = 64
+
+
+class Held:
+    """At most twice `capacity` rows while they come in, and in the end the `capacity` best.
+
+    Attributes
+    ----------
+    cut : rows with bounds below need not be sent, there are enough better ones
+    """
+
+    def __init__(self, no_rows: Factor, capacity: int) -> None:
+        nothing = np.empty(0)
+        self._all = Candidates(
+            nothing.astype(np.intp), no_rows, np.empty(0, dtype=kernels.ROW), nothing, nothing.astype(bool)
+        )
+        self._parts: list[Candidates] = []
+        self._n_rows = 0
+        self._capacity = capacity
+        self.cut = -np.inf
+
+    def add(self, candidates: Candidates | None) -> Candidates | None:
+        """Take in rows; those that had to make room, if any."""
+        if candidates is None or candidates.indices.size == 0:
+            return None
+        self._parts.append(candidates)
+        self._n_rows += candidates.indices.size
+        return self._trim() if self._n_rows > 2 * self._capacity else None
+
+    def finish(self) -> tuple[Candidates, Candidates | None]:
+        """The best, in the order of the pool, and those that had to make room at last."""
+        evicted = self._trim()
+        return self._all, evicted
+
+    def _trim(self) -> Candidates | None:
+        everyone = _stacked([self._all, *self._parts])
+        order = np.lexsort((everyone.indices, -everyone.scores))  # of those that tie the first rows stay
+        kept, evicted = np.sort(order[: self._capacity]), np.sort(order[self._capacity :])
+        best = everyone.take(kept)
+        self._all, self._parts = best.take(np.argsort(best.indices)), []
+        self._n_rows = kept.size
+        if kept.size == self._capacity:
+            self.cut = float(self._all.scores.min())
+        return everyone.take(evicted) if evicted.size else None
+
+
+def fitting_rows(like: Factor) -> int:
+    """How many rows to hold by default, given one of them."""
+    size = like.nbytes if isinstance(like, np.ndarray) else like.data.nbytes + like.indices.nbytes
+    return max(FEWEST_CANDIDATES, CANDIDATE_BYTES // max(1, size))
+
+
+def _stacked(parts: list[Candidates]) -> Candidates:
+    if len(parts) == 1:
+        return parts[0]
+    factors: list[Any] = [part.factor for part in parts]
+    factor = np.concatenate(factors) if isinstance(factors[0], np.ndarray) else sp.vstack(factors, format="csr")
+    columns = ((part.indices, part.rows, part.scores, part.is_exact) for part in parts)
+    indices, rows, scores, is_exact = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return Candidates(indices, factor, rows, scores, is_exact)

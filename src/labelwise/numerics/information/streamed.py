@@ -1,0 +1,341 @@
+"""The engine on F Fᵀ + diag(noise) whose rows are never held all at once: blocks are read when they may matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwise.numerics.information import _kernels as kernels
+from labelwise.numerics.information import blocks as work
+from labelwise.numerics.information.blocks import Block, Candidates, Found, Wanted
+from labelwise.numerics.information.candidates import Held, fitting_rows
+from labelwise.numerics.information.lazy_rows import NEVER, LazyRows, MoveLog, dense_row
+from labelwise.numerics.information.state import Criterion, FloatArray, IndexArray, InformationState
+from labelwise.numerics.information.weights import Factor, WeightBeliefs, gram
+
+HORIZON = 2.0  # a walk lowers bounds so many times as far below the best score as that fell since the last walk
+NOTHING_TOLD = 1e-12  # a direction of the weights with a variance this close to its prior
+
+Task: TypeAlias = tuple[int, Block, Any, Any]  # number of the block, the block, its bounds, what to do
+Run: TypeAlias = Callable[[Callable[..., Any], Iterable[Task]], Iterator[tuple[int, Any]]]
+
+
+def run_here(function: Callable[..., Any], tasks: Iterable[Task]) -> Iterator[tuple[int, Any]]:
+    """Do the tasks one after the other in this process; each result comes with the number of its block."""
+    for number, block, bounds, task in tasks:
+        yield number, function(block, bounds, task)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What one walk over the pool read."""
+
+    n_blocks: int
+    n_rows: int
+    n_moves: int  # picks since the walk before
+    is_exact: bool  # whether it computed scores instead of bounds
+
+
+@dataclass(frozen=True, eq=False)
+class LowRankBlocks:
+    """A covariance F Fᵀ + diag(noise) whose rows are in blocks, conditioned on what is known outside them.
+
+    Parameters
+    ----------
+    blocks : the rows in order, see `Block`; `array_blocks` makes them of an array, memory-mapped or not
+    known_gram : (r, r) Σ f fᵀ/noise over rows outside the pool that everything is conditioned on, say the labelled
+        items: both the variance given the chosen and that given the rest are also given these
+    in_pool : (n,) mask of the rows that exist; the others are passed over as if the blocks did not have them
+    n_candidates : rows held at a time; by default what fits into 64 MiB
+    run : who does the work on blocks: takes a function of `blocks` and tasks, gives results in any order
+
+    Examples
+    --------
+    >>> from labelwise.numerics.information import array_blocks, greedy_information
+    >>> F = np.array([[1.0], [1.0], [3.0], [0.0]])
+    >>> greedy_information(LowRankBlocks(array_blocks(F, noise=0.1, size=2)), 2).indices
+    array([2, 0])
+    """
+
+    blocks: Sequence[Block]
+    known_gram: FloatArray | None = None
+    in_pool: npt.NDArray[np.bool_] | None = None
+    n_candidates: int | None = None
+    run: Run = run_here
+
+
+class StreamedInformation(InformationState):
+    """`LowRankInformation` on rows in blocks: the same picks, with memory for the candidates alone.
+
+    The first walk over the pool sums the Gram matrix and takes an upper bound of every row's score; the rows with the
+    highest are held as candidates. Picks are made among them for as long as the best score exceeds every bound left
+    behind. Then the blocks with higher bounds are read again: bounds are lowered by the picks made since, and better
+    rows become candidates. Scores only fall, so nothing is missed. docs/mathematics/information.md, *In blocks*.
+
+    Parameters
+    ----------
+    matrix : the covariance
+    given, criterion, costs, eligible : as in `DenseInformation`
+
+    Attributes
+    ----------
+    walks : list of `Walk`, the first of which sums the Gram matrix
+
+    Examples
+    --------
+    >>> from labelwise.numerics.information import array_blocks
+    >>> F = np.random.default_rng(0).standard_normal((1000, 5))
+    >>> state = StreamedInformation(LowRankBlocks(array_blocks(F, noise=0.1, size=100), n_candidates=100))
+    >>> state.pick(4).indices, [walk.n_rows for walk in state.walks]
+    (array([550, 630,  47, 361]), [1000])
+    """
+
+    def __init__(
+        self,
+        matrix: LowRankBlocks,
+        *,
+        given: npt.ArrayLike | None = None,
+        criterion: Criterion = "mi",
+        costs: npt.ArrayLike | None = None,
+        eligible: npt.ArrayLike | None = None,
+    ) -> None:
+        self._blocks, self._run = list(matrix.blocks), matrix.run
+        self._starts = _checked_starts(self._blocks)
+        n, in_pool, known_gram = int(self._starts[-1]), matrix.in_pool, matrix.known_gram
+        super().__init__(n, given=given, criterion=criterion, costs=costs, eligible=eligible)
+        self._in_pool = np.ones(n, dtype=bool) if in_pool is None else np.asarray(in_pool, dtype=bool)
+        self._open &= self._in_pool
+        self._bounds: list[Any] = [None] * len(self._blocks)  # may be tokens: they are only handed on
+        self._left = np.full(len(self._blocks), -np.inf)  # highest bound in each block that is not a candidate's
+        self._first = np.zeros(len(self._blocks), dtype=np.int64)  # the first row that has it
+        self._returned: dict[int, list[Candidates]] = {}  # candidates no more, of which the block is not told yet
+        self._taken: dict[int, list[int]] = {}  # rows taken that were no candidates, likewise
+        self._n_walked, self._best_then = 0, np.inf  # moves, and the best score, at the last walk
+        self.walks: list[Walk] = []
+        one_row = self._load(np.zeros(1, dtype=np.intp))[0]
+        self._capacity = matrix.n_candidates or fitting_rows(one_row)
+        self._start(np.zeros((one_row.shape[1],) * 2) if known_gram is None else known_gram, one_row[:0])
+
+    def gains(self) -> FloatArray:
+        """(n,) exactly, by a walk over the whole pool; not for "mi_fixed_rest", whose denominators are not kept."""
+        if self.criterion == "mi_fixed_rest":
+            raise ValueError('gains of the whole pool are not kept for "mi_fixed_rest"; use "mi" or "entropy"')
+        gains = np.full(len(self._open), -np.inf)
+        covariances = self._log.beliefs.covariances
+        tasks = ((number, block, self._bounds[number], covariances) for number, block in enumerate(self._blocks))
+        for number, (residual, inverse_residual) in self._run(work.residuals_block, tasks):
+            amount = residual * inverse_residual if self.criterion == "mi" else residual
+            gains[self._span(number)] = 0.5 * np.log(amount)
+        gains[~self._open] = -np.inf
+        return gains
+
+    # -- picks --------------------------------------------------------------------------------------------------------
+
+    def _winner(self) -> int:
+        while True:
+            if self._candidates.best() == -np.inf:
+                self._walk(-np.inf)
+                continue
+            place = self._candidates.winner()
+            best, winner = self._candidates.best(), int(self._indices[place])
+            self._best_then = best if self._best_then == np.inf else self._best_then
+            width = kernels.tie_width(best, float(self._candidates.rows["cost"][place]), self.by_entropy)
+            rivals = self._left >= best - width
+            if not np.any(rivals & ((self._left > best + width) | (self._first < winner))):
+                return winner
+            self._walk(best - width)
+
+    def _gain(self, index: int) -> float:
+        place = self._place(index)
+        assert place is not None  # winners are candidates
+        row = self._candidates.rows[place]
+        amount = row["residual"] * (row["inverse_residual"] if self.criterion == "mi" else row["fixed"])
+        return float(0.5 * np.log(amount))
+
+    def _eliminate(self, index: int) -> None:
+        place = self._place(index)
+        if place is not None:
+            noise = float(self._candidates.rows["noise"][place])
+            self._log.move(dense_row(self._candidates.factor, place), noise)
+            self._candidates.close(place)
+            return
+        factor, noises = self._load(np.array([index]))
+        self._log.move(dense_row(factor, 0), float(noises[0]))
+        number = self._number(index)
+        self._taken.setdefault(number, []).append(index - int(self._starts[number]))
+
+    def _reserve(self, n: int) -> None:
+        """Nothing grows with the number of picks."""
+
+    def _start_entropy(self) -> None:
+        super()._start_entropy()
+        self._best_then = np.inf
+        self._candidates.score_by(self._rule())
+        wanted = Wanted(self._rule(), np.inf, 0)
+        tasks = ((number, block, self._bounds[number], wanted) for number, block in enumerate(self._blocks))
+        for number, result in self._run(work.rescore_block, tasks):
+            self._keep(number, result)
+        for number, returned in self._returned.items():
+            for candidates in returned:
+                self._leave(number, candidates.indices, work.row_scores(candidates.rows, self._rule()))
+
+    def _rule(self) -> kernels.Rule:
+        return self.by_entropy, True, self.criterion == "mi" and not self.by_entropy
+
+    # -- walks --------------------------------------------------------------------------------------------------------
+
+    def _start(self, known: FloatArray, no_rows: Factor) -> None:
+        chosen, rest = known + self._given_gram(), np.array(known, dtype=np.float64)
+        needs_rest, fixes_rest = self.criterion != "entropy", self.criterion == "mi_fixed_rest"
+        told, held, n_rows = _told(chosen), Held(no_rows, self._capacity), 0
+
+        def tasks() -> Iterator[Task]:
+            for number, block in enumerate(self._blocks):
+                span = self._span(number)
+                wanted = Wanted(self._rule(), held.cut, 0 if fixes_rest else self._capacity)
+                is_rest = self._in_pool[span] & ~self._given[span]
+                start = work.Start(self._costs[span], is_rest, self._open[span], told, needs_rest, wanted)
+                yield number, block, None, start
+
+        for number, result in self._run(work.start_block, tasks()):
+            found = self._keep(number, result)
+            n_rows += found.n_loaded
+            if found.gram is not None:
+                rest += found.gram
+            self._put_back(held.add(found.candidates))
+        self._log = MoveLog(WeightBeliefs(chosen, rest))
+        if not needs_rest:
+            self._log.beliefs.covariances[1] = 0.0  # nobody asks, and without the Gram matrix it would be nonsense
+        self.walks.append(Walk(len(self._blocks), n_rows, 0, not needs_rest))
+        self._hold(held)
+        if fixes_rest:
+            self._walk(-np.inf, keeps_rest=True)
+
+    def _walk(self, threshold: float, *, keeps_rest: bool = False) -> None:
+        """Read the rows with bounds above the threshold, lower them, and take better candidates.
+
+        A second walk without a move in between computes the scores themselves: bounds were not enough.
+        """
+        log, best = self._log, self._candidates.best()
+        fall = self._best_then - best if np.isfinite(self._best_then) and np.isfinite(best) else 0.0
+        held, is_exact = Held(self._candidates.factor[:0], self._capacity), self._n_walked == log.count
+        held.add(self._held_now())
+        task = work.Refresh(
+            log.beliefs.covariances, log.since(0), log.count, threshold - HORIZON * fall, is_exact, keeps_rest
+        )
+
+        def tasks() -> Iterator[Task]:
+            for number in np.flatnonzero((self._left >= threshold) & (self._left > -np.inf)).tolist():
+                news = work.News(self._taken.pop(number, []), self._returned.pop(number, []))
+                wanted = Wanted(self._rule(), held.cut, self._capacity)
+                yield number, self._blocks[number], self._bounds[number], (task, news, wanted)
+
+        evicted: list[Candidates | None] = []  # put back after the walk: blocks still to come report for themselves
+        n_blocks, n_rows = 0, 0
+        for number, result in self._run(work.refresh_block, tasks()):
+            found = self._keep(number, result)
+            n_blocks, n_rows = n_blocks + (found.n_loaded > 0), n_rows + found.n_loaded
+            evicted.append(held.add(found.candidates))
+        for candidates in evicted:
+            self._put_back(candidates)
+        self.walks.append(Walk(n_blocks, n_rows, log.count - self._n_walked, is_exact))
+        self._n_walked, self._best_then = log.count, np.inf
+        self._hold(held)
+
+    def _keep(self, number: int, result: tuple[Any, Found]) -> Found:
+        self._bounds[number], found = result
+        self._left[number], self._first[number] = found.left, found.first
+        return found
+
+    def _put_back(self, evicted: Candidates | None) -> None:
+        """Candidates that had to make room belong to their blocks again."""
+        if evicted is None:
+            return
+        numbers = self._number(evicted.indices)
+        for number in np.unique(numbers).tolist():
+            part = evicted.take(np.flatnonzero(numbers == number))
+            start = int(self._starts[number])
+            self._leave(number, part.indices, part.scores)
+            part = replace(part, indices=part.indices - start, factor=part.factor[:0])  # the block has the features
+            self._returned.setdefault(number, []).append(part)
+
+    def _leave(self, number: int, indices: IndexArray, scores: FloatArray) -> None:
+        """Some rows of a block have bounds besides those it told of."""
+        top = float(scores.max(initial=-np.inf))
+        if top == -np.inf:
+            return
+        both = np.append(scores, self._left[number])
+        self._left[number] = max(top, self._left[number])
+        order = np.argsort(np.append(indices, self._first[number]), kind="stable")
+        place = work.first_of_ties(both[order], self._left[number])
+        self._first[number] = np.append(indices, self._first[number])[order[place]]
+
+    # -- candidates ---------------------------------------------------------------------------------------------------
+
+    def _hold(self, held: Held) -> None:
+        kept, evicted = held.finish()
+        self._put_back(evicted)
+        self._indices, rows = kept.indices, kept.rows.copy()
+        self._seen_there = kept.rows["seen"]  # what the bounds account for, where they are bounds
+        rows["seen"] = np.where(kept.is_exact, kept.rows["seen"], NEVER)
+        everyone = np.ones(len(rows), dtype=bool)
+        self._candidates = LazyRows(kept.factor, rows, everyone, self._log, self._rule())
+
+    def _held_now(self) -> Candidates:
+        rows, scores = self._candidates.rows.copy(), self._candidates.scores().copy()
+        is_exact = rows["seen"] > NEVER
+        rows["seen"] = np.where(is_exact, rows["seen"], self._seen_there)
+        held = Candidates(self._indices, self._candidates.factor, rows, scores, is_exact)
+        return held.take(np.flatnonzero(scores > -np.inf))
+
+    def _place(self, index: int) -> int | None:
+        place = int(np.searchsorted(self._indices, index))
+        return place if place < len(self._indices) and self._indices[place] == index else None
+
+    # -- blocks -------------------------------------------------------------------------------------------------------
+
+    def _span(self, number: int) -> slice:
+        return slice(int(self._starts[number]), int(self._starts[number + 1]))
+
+    def _number(self, index: Any) -> Any:
+        """The block of a row, or of each of several."""
+        return np.searchsorted(self._starts, index, side="right") - 1
+
+    def _load(self, indices: IndexArray) -> tuple[Factor, FloatArray]:
+        """Some rows, sorted; all of one block."""
+        number = int(self._number(indices[0]))
+        task = (number, self._blocks[number], self._bounds[number], indices - self._starts[number])
+        return next(iter(self._run(work.load_rows, [task])))[1]
+
+    def _given_gram(self) -> FloatArray | float:
+        given = np.flatnonzero(self._given)
+        total: FloatArray | float = 0.0
+        for part in np.split(given, np.flatnonzero(np.diff(self._number(given))) + 1):
+            if part.size:
+                factor, noise = self._load(part)
+                total = total + gram(factor, 1.0 / noise)
+        return total
+
+
+def _told(chosen_gram: FloatArray) -> FloatArray | None:
+    """U (r, t) with (I + chosen_gram)⁻¹ = I − U Uᵀ, t the number of directions that something is known of."""
+    if not chosen_gram.any():
+        return None
+    eigenvalues, vectors = np.linalg.eigh(chosen_gram)
+    share = np.maximum(eigenvalues, 0.0) / (1.0 + np.maximum(eigenvalues, 0.0))
+    known = share > NOTHING_TOLD
+    return np.ascontiguousarray(vectors[:, known] * np.sqrt(share[known]))
+
+
+def _checked_starts(blocks: Sequence[Block]) -> npt.NDArray[np.int64]:
+    """(b + 1,) the first row of each block, and the number of rows."""
+    starts = np.concatenate([[0], np.cumsum([block.n_rows for block in blocks])]).astype(np.int64)
+    if not blocks or starts[-1] == 0:
+        raise ValueError("there are no rows to choose from: give at least one block that has some")
+    if [block.start for block in blocks] != starts[:-1].tolist() or np.any(np.diff(starts) == 0):
+        raise ValueError("blocks must follow one another without gaps, start at row 0, and none may be empty")
+    return starts
