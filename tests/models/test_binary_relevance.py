@@ -1,4 +1,4 @@
-"""BinaryRelevance: each label against scikit-learn by hand, constants by formula, and a posterior that waits."""
+"""BinaryRelevance: each label against scikit-learn, constants by formula, and a posterior that waits."""
 
 import warnings
 
@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import StandardScaler, normalize
 
 from labelwise import BinaryRelevance
 
@@ -41,16 +41,57 @@ class Noting(ClassifierMixin, BaseEstimator):
         return np.column_stack([np.full(X.shape[0], 1 - self.rate_), np.full(X.shape[0], self.rate_)])
 
 
-@pytest.mark.parametrize("classifier", [None, GaussianNB(), make_pipeline(StandardScaler(), LogisticRegression())])
+def liblinear():
+    """The default classifier as scikit-learn has it, taken as far as it goes."""
+    return LogisticRegression(C=10, solver="liblinear", tol=1e-12, max_iter=10_000)
+
+
+@pytest.mark.parametrize("classifier", [GaussianNB(), make_pipeline(StandardScaler(), LogisticRegression())])
 def test_each_label_is_its_own_classifier_on_its_own_answers(problem, classifier):
     X, Y, observed = problem
     model = BinaryRelevance(classifier).fit(X, Y, observed=observed)
     p = model.predict_proba(X)
     for j in range(4):
-        alone = classifier if classifier is not None else LogisticRegression(C=10, solver="liblinear")
         rows = observed[:, j]
-        np.testing.assert_allclose(p[:, j], alone.fit(X[rows], Y[rows, j]).predict_proba(X)[:, 1], rtol=1e-10)
+        np.testing.assert_allclose(p[:, j], classifier.fit(X[rows], Y[rows, j]).predict_proba(X)[:, 1], rtol=1e-10)
     np.testing.assert_array_equal(model.predict(X), p > 0.5)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("scale", ["auto", "none"])
+def test_the_default_is_logistic_regression_on_each_labels_own_answers(problem, kind, scale):
+    X, Y, observed = problem
+    model = BinaryRelevance(scale=scale).fit(kind(X), Y, observed=observed)
+    p = model.predict_proba(kind(X))
+    prepared = X
+    if scale == "auto":  # three dense features are standardised and keep their lengths; sparse rows have unit length
+        standardised = StandardScaler().fit(X[observed.any(axis=1)]).transform(X) / np.sqrt(3)
+        prepared = standardised if kind is np.asarray else normalize(X)
+    for j in range(4):
+        rows = observed[:, j]
+        alone = liblinear().fit(prepared[rows], Y[rows, j])
+        np.testing.assert_allclose(p[:, j], alone.predict_proba(prepared)[:, 1], rtol=1e-5)
+        np.testing.assert_allclose(model.coef_[j], alone.coef_[0], rtol=1e-5)
+        np.testing.assert_allclose(model.intercept_[j], alone.intercept_[0], rtol=1e-5)
+
+
+def test_the_default_does_not_mind_the_units_of_dense_features(problem):
+    X, Y, _ = problem
+    expected = BinaryRelevance().fit(X, Y).predict_proba(X)
+    odd = X * np.array([1e-3, 1.0, 1e4]) + np.array([5.0, -100.0, 0.0])
+    np.testing.assert_allclose(BinaryRelevance().fit(odd, Y).predict_proba(odd), expected, rtol=1e-5)
+
+
+def test_a_classifier_given_sees_the_features_as_they_are(problem):
+    X, Y, _ = problem
+    given = [BinaryRelevance(GaussianNB(), scale=scale).fit(X, Y).predict_proba(X) for scale in ("auto", "none")]
+    np.testing.assert_array_equal(*given)
+
+
+def test_an_unknown_scale_is_named(problem):
+    X, Y, _ = problem
+    with pytest.raises(ValueError, match='scale must be "auto" or "none", got \'unit\''):
+        BinaryRelevance(scale="unit").fit(X, Y)
 
 
 def test_margins_become_probabilities_without_overflow(problem):
@@ -64,17 +105,21 @@ def test_margins_become_probabilities_without_overflow(problem):
     assert np.all((p >= 0) & (p <= 1)) and p.min() < 1e-6
 
 
-def test_constant_labels_have_the_smoothed_rate():
+@pytest.mark.parametrize("classifier", [None, LogisticRegression()])
+def test_constant_labels_have_the_smoothed_rate(classifier):
     X = np.arange(4.0).reshape(-1, 1)
     nan = np.nan
     Y = np.array([[1, 0, nan, 0], [1, nan, nan, 1], [1, 0, nan, 0], [nan, nan, nan, 1]])
-    model = BinaryRelevance().fit(X, Y)
+    model = BinaryRelevance(classifier).fit(X, Y)
     rates = [(3 + 0.5) / (3 + 1), 0.5 / (2 + 1), None, (2 + 0.5) / (4 + 1)]
     rates[2] = np.mean([rates[0], rates[1], rates[3]])
     np.testing.assert_allclose(model.base_rates_, rates)
     p = model.predict_proba(X)
     np.testing.assert_allclose(p[:, :3], np.tile(rates[:3], (4, 1)))
-    assert [fitted is None for fitted in model.classifiers_] == [True, True, True, False]
+    if classifier is None:
+        assert [bool(weights.any()) for weights in model.coef_] == [False, False, False, True]
+    else:
+        assert [fitted is None for fitted in model.classifiers_] == [True, True, True, False]
     assert np.all(np.diff(p[:, 3]) > 0)
 
 
@@ -105,9 +150,9 @@ def test_random_state_reaches_every_clone(problem):
 
 def test_side_by_side_is_one_after_another(problem):
     X, Y, observed = problem
-    alone = BinaryRelevance().fit(X, Y, observed=observed).predict_proba(X)
+    alone = BinaryRelevance(LogisticRegression()).fit(X, Y, observed=observed).predict_proba(X)
     with joblib.parallel_config("threading"):
-        together = BinaryRelevance(n_jobs=2).fit(X, Y, observed=observed).predict_proba(X)
+        together = BinaryRelevance(LogisticRegression(), n_jobs=2).fit(X, Y, observed=observed).predict_proba(X)
     np.testing.assert_array_equal(alone, together)
 
 
@@ -126,14 +171,16 @@ def stated_in_halves(X):
     return sp.csr_array((np.repeat(X / 2, 2, axis=1).ravel(), columns, np.arange(n + 1) * 2 * d), shape=X.shape)
 
 
+@pytest.mark.parametrize("classifier", [None, LogisticRegression(C=10, solver="liblinear")])
 @pytest.mark.parametrize("kind", [wide, stated_in_halves, sp.csc_matrix, pd.DataFrame])
-def test_features_of_every_kind_teach_the_same(problem, kind):
+def test_features_of_every_kind_teach_the_same(problem, kind, classifier):
     X, Y, observed = problem
     X = np.where(np.abs(X) > 0.3, X, 0.0)
-    expected = BinaryRelevance().fit(X, Y, observed=observed).predict_proba(X)
+    plain = X if kind is pd.DataFrame else sp.csr_array(X)  # dense ones are standardised, sparse ones are not
+    expected = BinaryRelevance(classifier).fit(plain, Y, observed=observed).predict_proba(plain)
     made = kind(X)
     np.testing.assert_allclose(
-        BinaryRelevance().fit(made, Y, observed=observed).predict_proba(made), expected, rtol=1e-6
+        BinaryRelevance(classifier).fit(made, Y, observed=observed).predict_proba(made), expected, rtol=1e-6
     )
 
 

@@ -40,7 +40,7 @@ class TrainedLabeller:
     >>> featurizer = Featurizer({"kind": "text", "field": None}).fit(texts)
     >>> model = lw.BinaryRelevance().fit(featurizer.transform(texts), [[1, 0], [0, 0], [1, 1], [0, 1]])
     >>> labeller = TrainedLabeller(model, ("red", "vehicle"), featurizer)
-    >>> labeller.label_sets(["a red thing"], threshold=0.5).tolist()
+    >>> labeller.label_sets(["a red apple"], threshold=0.5).tolist()
     [[True, False]]
     """
 

@@ -1,8 +1,8 @@
-"""One scikit-learn classifier per label: the usual baseline."""
+"""One classifier per label, the usual baseline: logistic regressions solved together, or scikit-learn classifiers."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -10,34 +10,43 @@ import scipy.sparse as sp
 from joblib import Parallel, delayed
 from scipy.special import expit
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 
 from labelwise.models.base import BoolArray, LabelModel
+from labelwise.numerics.feature_scaling import FeatureScaling, learn_scaling
+from labelwise.numerics.logistic_regression import fit_logistic
 from labelwise.posterior import FloatArray, LabelPosterior, MarginalPosterior
+
+C = 10.0  # of the default classifier, which then does well on rows of unit length
 
 
 class BinaryRelevance(LabelModel):
     """One classifier per label, each fitted on the rows where its label was answered.
 
-    A label with answers of one kind only, or none, is given a constant probability: (positives + ½) / (answers + 1),
-    and for one that was never answered the mean of the others.
+    By default a logistic regression with C = 10, penalised as in liblinear (the intercept, too); all labels are solved
+    together, to the optimum. A label with answers of one kind only, or none, is given a constant probability:
+    (positives + ½) / (answers + 1), and for one that was never answered the mean of the others.
 
     Parameters
     ----------
     classifier : scikit-learn classifier with `predict_proba` or `decision_function`, optional
-        Cloned for each label; by default `LogisticRegression(C=10, solver="liblinear")`, which on text does best with
-        rows scaled to unit length.
+        Cloned for each label, instead of the logistic regression.
+    scale : "auto" or "none"
+        How features are prepared for the logistic regression. "auto": columns of dense features standardised, then
+        rows scaled to unit length; rows of at most ten dense features keep their lengths. A classifier that is given
+        sees the features as they are: give a pipeline to prepare them.
     n_jobs : int, optional
-        Labels fitted side by side, as in joblib.
+        Labels fitted side by side, as in joblib, where a classifier is given.
     random_state : int, RandomState or None
         Handed to every clone that has a `random_state`.
 
     Attributes
     ----------
-    classifiers_ : list
-        The fitted classifier of each label, None where the label is constant.
     base_rates_ : (q,) array
         Share of yes among the answers to each label, smoothed as above.
+    coef_, intercept_ : (q, d) and (q,) arrays
+        The logistic regressions, on prepared features; zero and the log odds of its rate for a constant label.
+    classifiers_ : list
+        Where a classifier was given, the fitted one of each label, None where the label is constant.
 
     Examples
     --------
@@ -47,32 +56,81 @@ class BinaryRelevance(LabelModel):
     array([[0, 1], [0, 1], [1, 1], [1, 1]])
     """
 
-    def __init__(self, classifier: Any = None, *, n_jobs: int | None = None, random_state: Any = None) -> None:
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        scale: Literal["auto", "none"] = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
         self.classifier = classifier
+        self.scale = scale
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     def fit(self, X: Any, Y: Any, observed: Any = None) -> Self:
+        if self.scale not in ("auto", "none"):
+            raise ValueError(f'scale must be "auto" or "none", got {self.scale!r}')
         X, Y, observed = self._check_training(X, Y, observed)
-        X = _narrow(X)
-        template = self.classifier if self.classifier is not None else LogisticRegression(C=10.0, solver="liblinear")
-        if "random_state" in template.get_params(deep=False) and self.random_state is not None:
-            template = clone(template).set_params(random_state=self.random_state)
-        answers = observed.sum(0)
-        self.base_rates_ = (Y.sum(0) + 0.5) / (answers + 1)
+        answers, positives = observed.sum(0), Y.sum(0)
+        self.base_rates_ = (positives + 0.5) / (answers + 1)
         if (answers == 0).any():
             self.base_rates_[answers == 0] = self.base_rates_[answers > 0].mean()
-        self.classifiers_ = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_label)(template, X, Y[:, j], observed[:, j]) for j in range(self.n_labels_)
-        )
+        varies = (positives > 0) & (positives < answers)
+        if self.classifier is None:
+            self._fit_logistic(X, Y, observed, varies)
+        else:
+            self._fit_clones(_narrow(X), Y, observed, varies)
         return self
 
+    def _fit_logistic(self, X: Any, Y: BoolArray, observed: BoolArray, varies: BoolArray) -> None:
+        self._scaling = learn_scaling(X, self.scale)
+        self.coef_ = np.zeros((self.n_labels_, X.shape[1]))
+        self.intercept_ = np.log(self.base_rates_ / (1 - self.base_rates_))
+        weights, intercepts = fit_logistic(self._scaling(X), Y[:, varies], observed[:, varies], C)
+        self.coef_[varies], self.intercept_[varies] = weights.T, intercepts
+
+    def _fit_clones(self, X: Any, Y: BoolArray, observed: BoolArray, varies: BoolArray) -> None:
+        template = clone(self.classifier)
+        if "random_state" in template.get_params(deep=False) and self.random_state is not None:
+            template.set_params(random_state=self.random_state)
+        fitted = iter(
+            Parallel(n_jobs=self.n_jobs)(
+                delayed(_fit_label)(template, X, Y[:, j], observed[:, j]) for j in np.flatnonzero(varies)
+            )
+        )
+        self.classifiers_ = [next(fitted) if learnt else None for learnt in varies]
+
     def posterior(self, X: Any) -> LabelPosterior:
-        return _ClassifierPosterior(_narrow(self._check_items(X)), self.classifiers_, self.base_rates_)
+        X = self._check_items(X)
+        if self.classifier is None:
+            return _LogisticPosterior(X, self._scaling, self.coef_, self.intercept_)
+        return _ClassifierPosterior(_narrow(X), self.classifiers_, self.base_rates_)
+
+
+class _LogisticPosterior(LabelPosterior):
+    """Beliefs of logistic regressions, computed when asked for: a pool walked in blocks never has all n × q at once."""
+
+    def __init__(self, X: Any, scaling: FeatureScaling, coef: FloatArray, intercept: FloatArray) -> None:
+        super().__init__(X.shape[0], intercept.size)
+        self._X, self._scaling, self._coef, self._intercept = X, scaling, coef, intercept
+        self._probabilities: FloatArray | None = None
+
+    def probabilities(self) -> FloatArray:
+        if self._probabilities is None:
+            margins = self._scaling(self._X) @ self._coef.T + self._intercept  # (n, q)
+            self._probabilities = expit(margins, out=margins)
+        return self._probabilities
+
+    def rows(self, rows: npt.NDArray[np.intp] | slice) -> LabelPosterior:
+        if self._probabilities is not None:
+            return MarginalPosterior(self._probabilities[rows])
+        return _LogisticPosterior(self._X[rows], self._scaling, self._coef, self._intercept)
 
 
 class _ClassifierPosterior(LabelPosterior):
-    """Beliefs of fitted classifiers, computed when asked for: a pool walked in blocks never has all n × q at once."""
+    """Beliefs of fitted classifiers, computed when asked for."""
 
     def __init__(self, X: Any, classifiers: list[Any], base_rates: FloatArray) -> None:
         super().__init__(X.shape[0], len(classifiers))
@@ -102,10 +160,7 @@ def _narrow(X: Any) -> Any:
 
 
 def _fit_label(template: Any, X: Any, y: BoolArray, answered: BoolArray) -> Any:
-    y = y[answered]
-    if y.size == 0 or y.all() or not y.any():
-        return None
-    return clone(template).fit(X if answered.all() else X[answered], y.astype(int))
+    return clone(template).fit(X if answered.all() else X[answered], y[answered].astype(int))
 
 
 def _positive_probability(classifier: Any, X: Any) -> FloatArray:
