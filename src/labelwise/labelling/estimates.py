@@ -12,6 +12,7 @@ from labelwise.labelling.history import UNKNOWN
 from labelwise.labelling.learner import Learner
 from labelwise.labelling.store.labels import StoredLabels
 from labelwise.labelling.tally import Tally
+from labelwise.posterior import FloatArray
 
 DRAWS = 500  # bootstrap draws of the items
 LEVEL = 0.9  # of intervals
@@ -51,7 +52,7 @@ def base_rate(yes: int, no: int) -> dict[str, float]:
     return {"rate": (yes + 0.5) / (yes + no + 1), "low": float(low), "high": float(high)}
 
 
-def calibration(Y: Bools, known: Bools, p: npt.NDArray[np.float64]) -> dict[str, Any]:
+def calibration(Y: Bools, known: Bools, p: FloatArray) -> dict[str, Any]:
     """How often labels are there among those believed so likely: ten bins of the probability, on what is known.
 
     The error is the expected calibration error: the mean distance of belief and share, by the number in each bin.
@@ -66,8 +67,9 @@ def calibration(Y: Bools, known: Bools, p: npt.NDArray[np.float64]) -> dict[str,
         inside = place == number
         yes = int(said[inside].sum())
         rate = base_rate(yes, int(inside.sum()) - yes)
-        figures = {"believed": float(believed[inside].mean()), "share": yes / int(inside.sum())}
-        figures |= {"low": rate["low"], "high": rate["high"]}
+        share = yes / int(inside.sum())
+        figures = {"believed": float(believed[inside].mean()), "share": share}
+        figures |= {"low": min(rate["low"], share), "high": max(rate["high"], share)}
         bins.append({"entries": int(inside.sum()), **{key: round(value, 4) for key, value in figures.items()}})
     total = max(known.sum(), 1)
     error = sum(each["entries"] * abs(each["believed"] - each["share"]) for each in bins) / total

@@ -1,0 +1,328 @@
+"""Finding items again: by words, label, person, doubt or disagreement; and all that happened to one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sqlalchemy as sa
+
+from labelwise.labelling.errors import ProjectError
+from labelwise.labelling.history import UNKNOWN, History
+from labelwise.labelling.served import ServedProject
+from labelwise.labelling.snapshot import Snapshot, SnapshotReader
+from labelwise.labelling.store.browsing import (
+    answerers,
+    answerers_of,
+    events_on,
+    find_items,
+    items_by_number,
+    touched_since,
+)
+from labelwise.labelling.store.events import read_votes
+from labelwise.labelling.store.items import item_ids, show_item
+from labelwise.labelling.store.labels import StoredLabels, read_labels
+from labelwise.labelling.store.schema import NO, WHOLE_ITEM, YES
+
+SHOWS = ("all", "uncertain", "disagree", "unanswered")
+SAID = ("any", "yes", "no", "open")
+PAGE = 20  # items on one page
+MOST_WORDS = 8  # of a search
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class Search:
+    """What to look for. `said` is about `label`: known as yes, as no, or open; without a label it says nothing."""
+
+    words: str = ""
+    label: str | None = None
+    said: str = "any"
+    who: str | None = None
+    show: str = "all"
+
+    def __post_init__(self) -> None:
+        if self.show not in SHOWS or self.said not in SAID:
+            raise ProjectError(f"show one of {', '.join(SHOWS)} and said one of {', '.join(SAID)}, got {self}")
+
+
+@dataclass(frozen=True)
+class FoundItem:
+    """An item in a list: what is known, what is expected of the rest, where belief and people differ."""
+
+    name: str
+    content: Any
+    present: tuple[str, ...]
+    n_known: int
+    expected: tuple[tuple[str, float], ...]
+    disputed: tuple[tuple[str, bool, float], ...]
+    uncertainty: float | None
+    people: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Found:
+    """One page of what was found."""
+
+    total: int
+    page: int
+    pages: int
+    items: tuple[FoundItem, ...]
+    notice: str | None
+
+
+@dataclass(frozen=True)
+class LabelOfItem:
+    """One label of an item: what is known, what is believed, and who said what (None is unsure)."""
+
+    name: str
+    known: bool | None
+    probability: float | None
+    votes: Mapping[str, bool | None]
+
+
+@dataclass(frozen=True)
+class PastEvent:
+    """One thing that happened to an item; `taken_back` by an event of that number."""
+
+    id: int
+    at: float
+    who: str
+    kind: str
+    asked: str | None
+    reason: str
+    values: Mapping[str, bool | None]
+    undoes: int | None
+    taken_back: int | None
+
+
+@dataclass(frozen=True)
+class ItemPage:
+    """An item with its labels and everything that happened to it, oldest first."""
+
+    name: str
+    content: Any
+    labels: tuple[LabelOfItem, ...]
+    events: tuple[PastEvent, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """One consistent look: items anything is known of, with codes (m, q), and beliefs lined up with today's labels."""
+
+    labels: StoredLabels
+    items: npt.NDArray[np.int64]  # (m,), rising
+    codes: Codes  # (m, q)
+    snapshot: Snapshot | None
+    columns: npt.NDArray[np.intp]  # (q,) of the snapshot; -1 for a label it does not have
+
+    def codes_of(self, numbers: npt.NDArray[np.int64]) -> Codes:
+        """(k, q) what is known of some items."""
+        found = np.full((numbers.size, len(self.labels.ids)), UNKNOWN, dtype=np.int8)
+        place, there = _places(self.items, numbers)
+        found[there] = self.codes[place[there]]
+        return found
+
+    def beliefs_of(self, numbers: npt.NDArray[np.int64]) -> Floats:
+        """(k, q) probabilities; NaN where nothing is believed."""
+        found = np.full((numbers.size, len(self.labels.ids)), np.nan)
+        if self.snapshot is not None and self.snapshot.has_beliefs:
+            place, there = _places(self.snapshot.items, numbers)
+            used = self.columns >= 0
+            found[np.ix_(there, used)] = self.snapshot.probabilities[np.ix_(place[there], self.columns[used])]
+        return found
+
+    def uncertainty_of(self, numbers: npt.NDArray[np.int64]) -> Floats:
+        """(k,) bits; NaN where nothing is believed."""
+        found = np.full(numbers.size, np.nan)
+        if self.snapshot is not None and self.snapshot.has_beliefs:
+            place, there = _places(self.snapshot.items, numbers)
+            found[there] = self.snapshot.uncertainty[place[there]]
+        return found
+
+
+class Browser:
+    """Looks into a project for the page: words and people by the store, beliefs from the worker's last snapshot.
+
+    What was said since the snapshot is looked up, so that an answer shows at once; beliefs follow with the next one.
+
+    Parameters
+    ----------
+    project : ServedProject
+    """
+
+    def __init__(self, project: ServedProject) -> None:
+        self.project = project
+        self.snapshots = SnapshotReader(project.store)
+
+    def people(self) -> list[str]:
+        """Who may be filtered by."""
+        with self.project.store.reading() as connection:
+            return answerers(connection)
+
+    def find(self, search: Search, page: int = 1) -> Found:
+        """One page of the items that are looked for: by number, or most uncertain or most disputed first."""
+        with self.project.store.reading() as connection:
+            look = self._look(connection)
+            words = search.words.split()[:MOST_WORDS]
+            numbers = find_items(connection, words, search.who, search.show == "unanswered")
+            numbers = _by_label(look, numbers, search)
+            numbers, notice = _in_order(look, numbers, search.show)
+            pages = max(1, -(-numbers.size // PAGE))
+            page = min(max(page, 1), pages)
+            shown = numbers[(page - 1) * PAGE : page * PAGE]
+            return Found(int(numbers.size), page, pages, self._rows(connection, look, shown), notice)
+
+    def item(self, name: str) -> ItemPage:
+        """One item with all that happened to it."""
+        with self.project.store.reading() as connection:
+            look = self._look(connection)
+            number = item_ids(connection, [name])[name]
+            votes = read_votes(connection, [number])
+            _, content = show_item(connection, number)
+            events = events_on(connection, number)
+        labels, here = look.labels, np.array([number])
+        said: dict[int, dict[str, bool | None]] = {}
+        for label, who, value in zip(votes.label.tolist(), votes.who, votes.value.tolist(), strict=True):
+            said.setdefault(label, {})[who] = _word(value)
+        rows = zip(labels.ids, labels.names, look.codes_of(here)[0], look.beliefs_of(here)[0], strict=True)
+        return ItemPage(
+            name,
+            content,
+            tuple(LabelOfItem(each, _word(code), _number(p), said.get(label, {})) for label, each, code, p in rows),
+            _past(events, labels.all_names),
+        )
+
+    def label_counts(self) -> tuple[tuple[str, ...], npt.NDArray[np.int64], npt.NDArray[np.int64], Codes]:
+        """The labels, on how many items each is known as present (q,) and absent (q,), and the codes (m, q)."""
+        with self.project.store.reading() as connection:
+            look = self._look(connection)
+        return look.labels.names, (look.codes == YES).sum(0), (look.codes == NO).sum(0), look.codes
+
+    def _look(self, connection: sa.Connection) -> _Look:
+        labels, snapshot = read_labels(connection), self.snapshots.read()
+        q = len(labels.ids)
+        if snapshot is None:
+            known, codes = np.zeros(0, np.int64), np.zeros((0, q), np.int8)
+            columns, seen = np.full(q, -1, dtype=np.intp), 0
+        else:
+            columns, there = _places(snapshot.labels, np.array(labels.ids, dtype=np.int64))
+            columns = np.where(there, columns, -1)
+            known, seen = snapshot.items[snapshot.rows], int(snapshot.seen[0])
+            codes = np.full((known.size, q), UNKNOWN, dtype=np.int8)
+            codes[:, columns >= 0] = snapshot.codes[:, columns[columns >= 0]]
+        touched = touched_since(connection, seen)
+        if touched:
+            known, codes = _overlaid(connection, labels, (known, codes), touched)
+        return _Look(labels, known, codes, snapshot, columns)
+
+    def _rows(self, connection: sa.Connection, look: _Look, numbers: npt.NDArray[np.int64]) -> tuple[FoundItem, ...]:
+        rows = items_by_number(connection, numbers.tolist())
+        people = answerers_of(connection, numbers.tolist())
+        codes, p, bits = look.codes_of(numbers), look.beliefs_of(numbers), look.uncertainty_of(numbers)
+        return tuple(
+            _found(rows[number], look.labels.names, codes[row], p[row], (_number(bits[row]), people.get(number, [])))
+            for row, number in enumerate(numbers.tolist())
+        )
+
+
+def _overlaid(
+    connection: sa.Connection, labels: StoredLabels, before: tuple[npt.NDArray[np.int64], Codes], touched: list[int]
+) -> tuple[npt.NDArray[np.int64], Codes]:
+    """What is known, with some items looked up anew; an item that nothing is known of any more is left out."""
+    history = History(labels, dict.fromkeys(touched, ""))
+    history.add(read_votes(connection, touched))
+    fresh = {item: votes.known for item, votes in sorted(history.items.items()) if (votes.known != UNKNOWN).any()}
+    kept = ~np.isin(before[0], touched)
+    items = np.concatenate([before[0][kept], np.array(list(fresh), dtype=np.int64)])
+    new = np.array(list(fresh.values()), dtype=np.int8).reshape(len(fresh), len(labels.ids))
+    order = np.argsort(items, kind="stable")
+    return items[order], np.concatenate([before[1][kept], new])[order]
+
+
+def _by_label(look: _Look, numbers: npt.NDArray[np.int64], search: Search) -> npt.NDArray[np.int64]:
+    if search.label is None:
+        return numbers
+    column = look.labels.column_of[look.labels.id_of(search.label)]
+    code = look.codes_of(numbers)[:, column]
+    kept = {"any": code != UNKNOWN, "yes": code == YES, "no": code == NO, "open": code == UNKNOWN}[search.said]
+    return numbers[kept]
+
+
+def _in_order(look: _Look, numbers: npt.NDArray[np.int64], show: str) -> tuple[npt.NDArray[np.int64], str | None]:
+    """Filtered and sorted by what the model believes, where that is wanted; and what to say about it."""
+    if show not in ("uncertain", "disagree"):
+        return numbers, None
+    if look.snapshot is None or not look.snapshot.has_beliefs:
+        return numbers[:0], "Nothing is believed yet: this needs answers, and a worker that has learnt from them."
+    if show == "uncertain":
+        bits = look.uncertainty_of(numbers)
+        numbers, score = numbers[~np.isnan(bits)], bits[~np.isnan(bits)]
+    else:
+        numbers = numbers[np.isin(numbers, look.items)]
+        score = _distance(look.codes_of(numbers), look.beliefs_of(numbers)).max(axis=1, initial=0.0)
+        numbers, score = numbers[score > 0.5], score[score > 0.5]
+    return numbers[np.argsort(-score, kind="stable")], None
+
+
+def _distance(codes: Codes, p: Floats) -> Floats:
+    """How far beliefs are from what is known; 0 where nothing is known or believed."""
+    return np.where((codes != UNKNOWN) & ~np.isnan(p), np.abs(codes - np.nan_to_num(p)), 0.0)
+
+
+def _found(row: sa.Row, names: tuple[str, ...], codes: Codes, p: Floats, rest: tuple[Any, list[str]]) -> FoundItem:
+    believed = np.nan_to_num(p)
+    likely = np.flatnonzero((codes == UNKNOWN) & (believed > 0.5))
+    likely = likely[np.argsort(-believed[likely], kind="stable")]
+    disputed = np.flatnonzero(_distance(codes, p) > 0.5)
+    return FoundItem(
+        name=row.name,
+        content=row.content,
+        present=tuple(names[column] for column in np.flatnonzero(codes == YES)),
+        n_known=int((codes != UNKNOWN).sum()),
+        expected=tuple((names[column], float(believed[column])) for column in likely.tolist()),
+        disputed=tuple((names[c], bool(codes[c]), float(believed[c])) for c in disputed.tolist()),
+        uncertainty=rest[0],
+        people=tuple(rest[1]),
+    )
+
+
+def _past(events: list[tuple[sa.Row, dict[int, int]]], names: Mapping[int, str]) -> tuple[PastEvent, ...]:
+    undone = {row.undoes: row.id for row, _ in events if row.undoes is not None}
+    return tuple(
+        PastEvent(
+            id=row.id,
+            at=row.at,
+            who=row.who,
+            kind=row.kind,
+            asked=None if row.asked == WHOLE_ITEM else names[row.asked],
+            reason=row.reason,
+            values={names[label]: _word(value) for label, value in said.items()},
+            undoes=row.undoes,
+            taken_back=undone.get(row.id),
+        )
+        for row, said in events
+    )
+
+
+def _places(
+    rising: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """Where numbers are in a rising array, and whether they are there at all."""
+    if rising.size == 0:
+        return np.zeros(wanted.size, dtype=np.intp), np.zeros(wanted.size, dtype=bool)
+    place = np.minimum(np.searchsorted(rising, wanted), rising.size - 1)
+    return place, rising[place] == wanted
+
+
+def _word(code: int) -> bool | None:
+    return None if code < 0 else bool(code)
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

@@ -1,0 +1,124 @@
+"""Looking at a project: who answered when, which items hold a word, what happened to one item."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import JSONB
+
+from labelwise.labelling.store.engine import pieces
+from labelwise.labelling.store.questions import PLAN
+from labelwise.labelling.store.schema import event_values, events, items, questions
+
+DAY = 86400
+_taken_back = events.alias()
+_STANDS = (events.c.kind == "answer") & ~sa.exists().where(_taken_back.c.undoes == events.c.id)
+
+
+def answers_by_day(connection: sa.Connection) -> list[tuple[int, str, int]]:
+    """(day, person, answers) in order; days since 1970 in UTC. Without what was taken back or came with the items."""
+    since = events.c.at / DAY  # SQLite cuts off, PostgreSQL would round
+    day = sa.cast(since if connection.dialect.name == "sqlite" else sa.func.floor(since), sa.Integer).label("day")
+    query = sa.select(day, events.c.who, sa.func.count()).where(_STANDS, events.c.reason != "given")
+    return [tuple(row) for row in connection.execute(query.group_by(day, events.c.who).order_by(day, events.c.who))]
+
+
+def count_answered_items(connection: sa.Connection) -> int:
+    """Items that anybody said anything of."""
+    return connection.execute(sa.select(sa.func.count(sa.distinct(events.c.item))).where(_STANDS)).scalar_one()
+
+
+def answerers(connection: sa.Connection) -> list[str]:
+    """Everybody who ever answered, by name."""
+    query = sa.select(events.c.who).distinct().where(events.c.kind == "answer", events.c.reason != "given")
+    return sorted(connection.execute(query).scalars())
+
+
+def find_items(
+    connection: sa.Connection, words: Sequence[str] = (), who: str | None = None, unanswered: bool = False
+) -> npt.NDArray[np.int64]:
+    """The numbers of items, rising: all words in their names or contents, answered by a person, or by nobody."""
+    query = sa.select(items.c.id).order_by(items.c.id)
+    for word in words:
+        query = query.where(_says(connection.dialect.name, word))
+    if who is not None:
+        query = query.where(items.c.id.in_(sa.select(events.c.item).where(_STANDS, events.c.who == who)))
+    if unanswered:
+        query = query.where(items.c.id.not_in(sa.select(events.c.item).where(_STANDS)))
+    return np.array([row[0] for row in connection.execute(query)], dtype=np.int64)
+
+
+def _says(dialect: str, word: str) -> sa.ColumnElement[bool]:
+    """The word is in the item's name, or in a value of its content; names of fields and pictures do not count."""
+    forms = {word} if word.isascii() else {word, word.lower(), word.upper(), word.capitalize()}
+    escaped = [form.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") for form in sorted(forms)]
+
+    def holds(text: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+        return sa.or_(*(text.ilike(f"%{form}%", escape="\\") for form in escaped))
+
+    value, is_plain = _values_in_sqlite() if dialect == "sqlite" else _values_in_postgresql()
+    in_content = sa.exists(sa.select(sa.literal(1)).where(holds(value), value.not_like("data:%"), is_plain))
+    return holds(items.c.name) | in_content
+
+
+def _values_in_sqlite() -> tuple[sa.ColumnElement[Any], sa.ColumnElement[bool]]:
+    """Every value in the content of an item as text, however deep, and whether it is one rather than a list of them."""
+    value = sa.func.json_tree(items.c.content).table_valued("atom").c.atom
+    return value, value.is_not(None)
+
+
+def _values_in_postgresql() -> tuple[sa.ColumnElement[Any], sa.ColumnElement[bool]]:
+    each = sa.func.jsonb_path_query(sa.cast(items.c.content, JSONB), sa.literal_column("'$.**'")).column_valued("each")
+    return each.op("#>>")(sa.literal_column("'{}'")), sa.func.jsonb_typeof(each).not_in(["object", "array"])
+
+
+def items_by_number(connection: sa.Connection, numbers: Sequence[int]) -> dict[int, sa.Row]:
+    """Names and contents of some items."""
+    query = sa.select(items.c.id, items.c.name, items.c.content).where(items.c.id.in_(numbers))
+    return {row.id: row for row in connection.execute(query)}
+
+
+def answerers_of(connection: sa.Connection, numbers: Sequence[int]) -> dict[int, list[str]]:
+    """Who answered about some items; labels that came with them are nobody's answers."""
+    mine = _STANDS & (events.c.reason != "given") & events.c.item.in_(numbers)
+    found: dict[int, list[str]] = {}
+    for item, who in connection.execute(sa.select(events.c.item, events.c.who).where(mine).distinct()):
+        found.setdefault(item, []).append(who)
+    return {item: sorted(names) for item, names in found.items()}
+
+
+def touched_since(connection: sa.Connection, event: int) -> list[int]:
+    """Items about which anything was said or taken back after an event."""
+    query = sa.select(events.c.item).distinct().where(events.c.id > event)
+    return sorted(connection.execute(query).scalars())
+
+
+def events_on(connection: sa.Connection, item: int) -> list[tuple[sa.Row, dict[int, int]]]:
+    """Everything that happened to one item with its values by label, oldest first."""
+    found = connection.execute(sa.select(events).where(events.c.item == item).order_by(events.c.id)).all()
+    said: dict[int, dict[int, int]] = {row.id: {} for row in found}
+    for part in pieces(list(said), 500):
+        for row in connection.execute(sa.select(event_values).where(event_values.c.event.in_(part))):
+            said[row.event][row.label] = row.value
+    return [(row, said[row.id]) for row in found]
+
+
+def next_questions(connection: sa.Connection, n: int) -> list[Any]:
+    """Label (or WHOLE_ITEM), reason and beliefs of the n questions to be asked next."""
+    columns = (questions.c.item, questions.c.label, questions.c.reason, questions.c.beliefs)
+    query = sa.select(*columns).where(questions.c.plan == PLAN.scalar_subquery(), questions.c.remaining > 0)
+    return list(connection.execute(query.order_by(questions.c.rank).limit(n)).all())
+
+
+def ranks_of(connection: sa.Connection, numbers: Sequence[int]) -> dict[int, int]:
+    """The best rank of some items among the questions ready; items that are not among them are left out."""
+    best = sa.func.min(questions.c.rank)
+    query = sa.select(questions.c.item, best).where(questions.c.plan == PLAN.scalar_subquery())
+    found: dict[int, int] = {}
+    for part in pieces(numbers, 500):
+        found |= dict(connection.execute(query.where(questions.c.item.in_(part)).group_by(questions.c.item)).all())
+    return found
