@@ -183,8 +183,10 @@ def _make_views(connection: sa.Connection) -> None:
 
 
 def _to_version_2(connection: sa.Connection) -> None:
-    """What a label was said to go with, answers that settle, and a record of trainings that stays small."""
-    connection.exec_driver_sql("ALTER TABLE labels ADD COLUMN start JSON")
+    """Users, what a label was said to go with, answers that settle, and a record of trainings that stays small."""
+    metadata.create_all(connection)  # tables that are not there
+    for table, column in (("labels", "start JSON"), ("questions", "words TEXT"), ("leases", "words TEXT")):
+        connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column}")
     connection.exec_driver_sql("CREATE INDEX events_by_person ON events (who, id)")
     for name in reversed(VIEWS):
         connection.exec_driver_sql(f"DROP VIEW {name}")
