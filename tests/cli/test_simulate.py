@@ -148,7 +148,7 @@ def test_a_strategy_without_its_control_is_noted_and_not_judged(here):
         (["things.csv", "--labels", "tags", "--jobs", "0"], "--jobs must be at least 1, got 0"),
         (["things.csv", "--labels", "tags", "--test", "none.csv"], "none.csv: No such file"),
         (["things.csv", "--labels", "tags", "--out", "things.csv"], "things.csv: File exists"),
-        (["gaussian", "--labels", "tags"], "'gaussian' takes no --labels"),
+        (["gaussian", "--labels", "tags"], "'gaussian' takes no labels"),
     ],
 )
 def test_wrong_input_is_one_line_and_exit_code_2(here, arguments, words):

@@ -141,6 +141,12 @@ def test_the_bootstrap_over_sets_has_the_error_of_two_stages():
     )
 
 
+def test_the_bootstrap_over_a_few_sets_covers_the_truth_about_as_often_as_it_says():
+    rng = np.random.default_rng(3)
+    found = [paired_bootstrap(rng.normal(0.2, 1.0, (9, 1)), rng, 1000) for _ in range(600)]
+    assert np.mean([e.low < 0.2 < e.high for e in found]) == pytest.approx(0.95, abs=0.025)
+
+
 def test_the_bootstrap_weighs_sets_alike_and_needs_two_values():
     uneven = paired_bootstrap([[0.0, 0.0, 0.0, 0.0], [1.0]], np.random.default_rng(0))
     assert (uneven.value, uneven.n) == (0.5, 2)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import typer
 from rich.console import Console
@@ -19,16 +18,10 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.text import Text
-from sklearn.feature_extraction.text import TfidfVectorizer
 
-from labelwise import data as formats
+from labelwise.experiments.sources import Source
 from labelwise.records import LabelData
 
-BUILT_IN: dict[str, Callable[[], LabelData]] = {
-    "yeast": formats.load_yeast,
-    "gaussian": lambda: formats.make_gaussian_labels(1300, random_state=0),
-    "shapes": lambda: formats.make_shapes(1500, random_state=0),
-}
 INTERRUPTED = 130  # what a shell expects of a command stopped by Ctrl-C
 
 errors = Console(stderr=True, markup=False, highlight=False, soft_wrap=True)  # messages may hold [brackets]
@@ -90,29 +83,11 @@ def load(
     source: str, test: Path | None, *, labels: str | None, text: str | None, id: str | None
 ) -> tuple[str, LabelData, LabelData | None]:
     """A built-in set or a file, with a test file read the same way: the name to call it by, data and test."""
-    options: dict[str, Any] = {}
-    if labels is not None:
-        options["labels"] = _label_option(labels)
-    if id is not None:
-        options["id"] = id
-    if text is not None:
-        options |= {"text": text, "vectorizer": TfidfVectorizer(sublinear_tf=True)}
-    if source in BUILT_IN and not Path(source).exists():
-        if options:
-            raise ValueError(f"the built-in set {source!r} takes no --labels, --text or --id; leave them out")
-        return source, BUILT_IN[source](), None if test is None else formats.read(test)
-    if not Path(source).exists():
-        raise ValueError(f"there is no file {source!r} and no built-in set of that name: {', '.join(BUILT_IN)}")
-    data = formats.read(source, **options)
-    name = Path(source).name.partition(".")[0]
-    if test is None:
-        return name, data, None
-    if isinstance(options.get("labels"), str) and Path(source).suffix != ".arff":
-        options["label_names"] = data.label_names  # the test file may lack a label, or list them in another order
-    return name, data, formats.read(test, **options)
+    given = Source(source, test=test, labels=None if labels is None else label_option(labels), text=text, id=id)
+    return given.name, *given.load()
 
 
-def _label_option(text: str) -> str | int | list[str]:
+def label_option(text: str) -> str | int | list[str]:
     """One column or file by name, several columns by comma, or a number of ARFF attributes."""
     if text.lstrip("-").isdigit():
         return int(text)

@@ -13,10 +13,12 @@ from rich.table import Table as Grid
 
 from labelwise import models, queries
 from labelwise.campaign import Costs
-from labelwise.cli._common import BUILT_IN, INTERRUPTED, at_least_one, errors, listed, load, progress_bars, user_errors
+from labelwise.cli._arena import arena_of, is_arena, play
+from labelwise.cli._common import INTERRUPTED, at_least_one, errors, listed, load, progress_bars, user_errors
 from labelwise.experiments import Plan, Schedule, Study, run_study
 from labelwise.experiments.findings import DEFAULT_METRICS, in_words, result_rows, signed, summary
 from labelwise.experiments.metrics import METRICS
+from labelwise.experiments.sources import BUILT_IN
 from labelwise.experiments.statistics import compare
 from labelwise.experiments.study import check_plan, control_of
 from labelwise.records import LabelData
@@ -30,8 +32,14 @@ MARKS = {
 
 
 def simulate(
-    source: Annotated[
-        str, typer.Argument(metavar="DATA", help=f"A labelled file, or a built-in set: {', '.join(BUILT_IN)}.")
+    ctx: typer.Context,
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DATA...",
+            help=f"Labelled files or built-in sets ({', '.join(BUILT_IN)}); a study file (.toml); "
+            "or `arena quick`, `arena papers`.",
+        ),
     ],
     model: Annotated[str, typer.Option(help=f"Models, by comma: {', '.join(models.BY_NAME)}.")] = "label_gp",
     strategy: Annotated[
@@ -56,12 +64,16 @@ def simulate(
     ] = None,
     text: Annotated[str | None, typer.Option(help="Column of text to learn from.")] = None,
     id: Annotated[str | None, typer.Option(help="Column of item ids.")] = None,
+    data_folder: Annotated[
+        Path | None, typer.Option(help="Folder of published sets, for the arenas. Default: $LABELWISE_SHARED_DATA.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results for machines.")] = False,
 ) -> None:
     """Simulate campaigns on labelled data: which strategy would have saved labels?
 
     Every model runs with every strategy and seed. The strategies of a seed share the test set and the start, so they
-    are compared pair by pair. Each finished run is saved: the same command goes on where a stopped one was.
+    are compared pair by pair. Each finished run is saved: the same command goes on where a stopped one was. Several
+    sets, a study file or an arena are ranked over all their sets.
 
     **Examples**
 
@@ -70,8 +82,18 @@ def simulate(
     labelwise simulate enron.arff --model label_gp,binary_relevance --seeds 5
     labelwise simulate tickets.csv --text body --labels tags --strategy random_pairs,uncertainty_pairs
     labelwise simulate medical-train.arff --test medical-test.arff --rounds 8 --json
+    labelwise simulate yeast gaussian enron.arff --strategy random,uncertainty,balanced_pairs
+    labelwise simulate study.toml
+    labelwise simulate arena quick
+    labelwise simulate arena papers --data-folder ~/multilabel-data
     ```
     """
+    if is_arena(sources):
+        with user_errors():
+            arena = arena_of(ctx, sources)
+        play(arena, out or Path("runs") / arena.name, jobs=jobs, as_json=as_json)
+        return
+    source = sources[0]
     with user_errors():
         costs = Costs(read_cost, answer_cost) if (read_cost, answer_cost) != (0.0, 1.0) else None
         schedule = Schedule(start, rounds, batch, pair_batch, pool_limit=pool_limit, costs=costs)

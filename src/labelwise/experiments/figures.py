@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from math import ceil, isnan
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.ndimage import gaussian_filter
@@ -55,7 +55,7 @@ class Style:
     """How a strategy is drawn: random in grey, each other in its colour, those that ask for pairs dashed."""
 
     colour: str
-    line: str
+    line: Literal["-", "--"]
     marker: str
 
 
@@ -67,7 +67,7 @@ def style_of(strategy: str) -> Style:
     >>> style_of("uncertainty").line, style_of("uncertainty_pairs").line
     ('-', '--')
     """
-    line = "--" if strategy.endswith("_pairs") else "-"
+    line: Literal["-", "--"] = "--" if strategy.endswith("_pairs") else "-"
     family = strategy.removesuffix("_pairs")
     if family in queries.BY_NAME and isinstance(queries.BY_NAME[family](), queries.Random):
         return Style(GREY, line, "o")

@@ -13,7 +13,7 @@ from labelwise.campaign import Campaign, Costs
 from labelwise.experiments.metrics import evaluate
 from labelwise.models import LabelModel
 from labelwise.posterior import BoolArray
-from labelwise.queries import Strategy
+from labelwise.queries import LookingStrategy, Strategy
 from labelwise.records import Answer, LabelData, Question
 
 Row = dict[str, Any]
@@ -111,7 +111,7 @@ def simulate(
     data: LabelData,
     *,
     model: LabelModel,
-    strategy: Strategy,
+    strategy: Strategy | LookingStrategy,
     schedule: Schedule | None = None,
     seed: int = 0,
     test: LabelData | None = None,
