@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from labelwise.labelling.terms import Settings
+
 GOLDEN, FIRST, SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
 
@@ -22,6 +24,17 @@ def chance(seed: int, purpose: str, *numbers: npt.ArrayLike) -> npt.NDArray[np.f
         for number in numbers:
             mixed = _mix(mixed ^ np.asarray(number).astype(np.uint64))
     return (mixed >> np.uint64(11)).astype(np.float64) / 2**53
+
+
+def kept_apart(settings: Settings, items: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Which items are only asked about at random: drawn from the start, whatever is asked or added later."""
+    return chance(settings.random_state, "control", items) < settings.control
+
+
+def copies(settings: Settings, item: int, label: int) -> int:
+    """How many people are asked a question."""
+    shared = settings.overlap > 1 and chance(settings.random_state, "overlap", item, label) < settings.overlap_share
+    return settings.overlap if shared else 1
 
 
 def _mix(z: Any) -> Any:

@@ -9,28 +9,19 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from labelwise.labelling.chance import chance
+from labelwise.labelling.chance import chance, copies, kept_apart
 from labelwise.labelling.cold_start import most_telling_items
 from labelwise.labelling.history import NEVER, UNKNOWN
 from labelwise.labelling.learner import Learner
 from labelwise.labelling.store.questions import Ready
 from labelwise.labelling.store.schema import WHOLE_ITEM
-from labelwise.labelling.terms import CONTROL, Settings
+from labelwise.labelling.telling_words import telling_words, word_weights
+from labelwise.labelling.terms import CONTROL
 from labelwise.records import Question
 
 Entry = tuple[int, int]  # an item and a label, or WHOLE_ITEM, by number
+SAMPLE = 500  # items from which it is told what a word says
 Planned = tuple[int, int, str, float | None]  # the same with reason and score
-
-
-def kept_apart(settings: Settings, items: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Which items are only asked about at random: drawn from the start, whatever is asked or added later."""
-    return chance(settings.random_state, "control", items) < settings.control
-
-
-def copies(settings: Settings, item: int, label: int) -> int:
-    """How many people are asked a question."""
-    shared = settings.overlap > 1 and chance(settings.random_state, "overlap", item, label) < settings.overlap_share
-    return settings.overlap if shared else 1
 
 
 class Planner:
@@ -64,9 +55,9 @@ class Planner:
         first: dict[Entry, tuple[str, float | None]] = {}
         for item, label, reason, score in ordered:
             first.setdefault((item, label), (reason, score))
-        beliefs = self._beliefs([item for item, _ in first])
+        beliefs, words = self._beliefs([item for item, _ in first])
         return [
-            Ready(item, label, rank, reason, score, self._remaining(item, label), beliefs.get(item))
+            Ready(item, label, rank, reason, score, self._remaining(item, label), beliefs.get(item), words.get(item))
             for rank, ((item, label), (reason, score)) in enumerate(first.items())
         ]
 
@@ -177,11 +168,22 @@ class Planner:
         taken = {item for item, _ in self.leased} | set(self.learner.history.items)
         return self.apart | np.isin(self.ids, list(taken))
 
-    def _beliefs(self, items: list[int]) -> dict[int, bytes]:
-        """The probabilities of every label of these items, as they are stored."""
-        if self.learner.knows_nothing or not items:
-            return {}
+    def _beliefs(self, items: list[int]) -> tuple[dict[int, bytes], dict[int, str]]:
+        """The probabilities of every label of these items and, of texts, the words behind them, as they are stored."""
+        learner = self.learner
+        if learner.knows_nothing or not items:
+            return {}, {}
         distinct = sorted(set(items))
         rows = np.searchsorted(self.ids, distinct)
-        p = self.learner.campaign.believe().rows(rows).probabilities()  # (m, q)
-        return {item: row.astype("<f4").tobytes() for item, row in zip(distinct, p, strict=True)}
+        p = learner.campaign.believe().rows(rows).probabilities()  # (m, q)
+        beliefs = {item: row.astype("<f4").tobytes() for item, row in zip(distinct, p, strict=True)}
+        if learner.featurizer.vectorizer is None:
+            return beliefs, {}
+        others = np.arange(0, self.ids.size, max(1, self.ids.size // SAMPLE))  # those asked about are the doubtful ones
+        all_p = np.concatenate([p, learner.campaign.believe().rows(others).probabilities()])
+        X = sp.csr_array(learner.X[np.concatenate([rows, others])])
+        used = np.unique(X[: rows.size].indices)
+        X = X[:, used]
+        vocabulary = learner.featurizer.vectorizer.get_feature_names_out()[used].tolist()
+        words = telling_words(X[: rows.size], word_weights(X, all_p), vocabulary)
+        return beliefs, dict(zip(distinct, words, strict=True))

@@ -20,22 +20,22 @@ from labelwise.labelling.guesses import tell_hints
 from labelwise.labelling.learner import Learner
 from labelwise.labelling.locks import worker_is_running
 from labelwise.labelling.model_files import TrainedLabeller
-from labelwise.labelling.served import OWNER, ServedProject
+from labelwise.labelling.pictures import picture_folders
+from labelwise.labelling.served import OWNER, PICTURE_FOLDERS, ServedProject
 from labelwise.labelling.sources import read_new
 from labelwise.labelling.store import Location, Store
-from labelwise.labelling.store.engine import begin_project
-from labelwise.labelling.store.events import NewEvent, add_event, add_given, last_event, read_events
+from labelwise.labelling.store.engine import begin_project, read_value, write_value
+from labelwise.labelling.store.events import NewEvent, add_event, add_given, read_events
 from labelwise.labelling.store.items import add_items, item_ids
 from labelwise.labelling.store.labels import (
     StoredLabels,
     add_labels,
-    last_change,
     note_change,
     read_labels,
 )
 from labelwise.labelling.store.questions import clear_questions, forget_beliefs, withdraw
 from labelwise.labelling.store.schema import UNSURE, WHOLE_ITEM
-from labelwise.labelling.store.trainings import forget_trainings, last_good
+from labelwise.labelling.store.trainings import forget_trainings
 from labelwise.labelling.terms import Event, Lease, Receipt, Settings
 from labelwise.labelling.worker import Worker, labeller_of, model_path
 from labelwise.posterior import FloatArray
@@ -95,6 +95,7 @@ class Project(ServedProject):
         settings : see `labelwise.labelling.Settings`
         """
         chosen = Settings(**settings, features=_features(data, text, images))
+        chosen.check_choices()
         Featurizer(chosen.features).fit(data.items or ())  # texts without a word are told before anything is made
         store = Store.create(location)
         with store.writing() as connection:
@@ -190,14 +191,6 @@ class Project(ServedProject):
         if labeller is None:
             raise NothingToAsk("there is no model yet: nothing was answered")
         return labeller
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether the ready questions follow from everything answered so far."""
-        with self.store.reading() as connection:
-            good = last_good(connection)
-            now = (last_event(connection), last_change(connection))
-        return good is not None and (good.seen_event, good.seen_change) == now
 
     def rebuild(self) -> None:
         """Throw away all that is derived (questions, trainings, model) and make it anew from the answers."""
@@ -295,6 +288,8 @@ def _add_data(connection: sa.Connection, data: LabelData, settings: Settings) ->
             X = sp.csr_array(X) if settings.features["sparse"] else X.toarray()
         numbers = pack(X)
     ids = add_items(connection, data.item_ids, contents, numbers)
+    folders = {*(read_value(connection, PICTURE_FOLDERS) or ()), *picture_folders(contents)}
+    write_value(connection, PICTURE_FOLDERS, sorted(folders))
     labels = read_labels(connection)
     columns = [labels.id_of(name) for name in data.label_names]
     known = data.observed_mask() if data.n_observed else sp.csr_array(data.Y.shape, dtype=bool)

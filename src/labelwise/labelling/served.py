@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import Self
+from typing import Any, Self
 
 from labelwise.labelling.guesses import Shares, hint_of
 from labelwise.labelling.people import People
 from labelwise.labelling.service import Service
 from labelwise.labelling.store import Location, Store
 from labelwise.labelling.store.engine import read_value
-from labelwise.labelling.store.events import NewEvent, add_event, move_votes, read_events
-from labelwise.labelling.store.items import item_ids, item_names
+from labelwise.labelling.store.events import NewEvent, add_event, last_event, move_votes, read_events
+from labelwise.labelling.store.items import item_ids, item_names, show_item
 from labelwise.labelling.store.labels import (
     add_labels,
+    last_change,
     merge_labels,
     read_labels,
     rename_label,
@@ -23,8 +24,10 @@ from labelwise.labelling.store.labels import (
 )
 from labelwise.labelling.store.questions import forget_beliefs
 from labelwise.labelling.store.schema import WHOLE_ITEM, YES
+from labelwise.labelling.store.trainings import last_good
 from labelwise.labelling.terms import TOLD, Event, Settings
 
+PICTURE_FOLDERS = "picture_folders"
 OWNER = "owner"  # who changes labels and adds items where no name is given
 
 
@@ -84,6 +87,26 @@ class ServedProject:
         """The names of all items."""
         with self.store.reading() as connection:
             return set(item_names(connection).values())
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the ready questions follow from everything answered so far."""
+        with self.store.reading() as connection:
+            good = last_good(connection)
+            now = (last_event(connection), last_change(connection))
+        return good is not None and (good.seen_event, good.seen_change) == now
+
+    # -- showing items ------------------------------------------------------------------------------------------------
+
+    def content_of(self, item: str) -> Any:
+        """What is to be shown of an item, by name."""
+        with self.store.reading() as connection:
+            return show_item(connection, item_ids(connection, [item])[item])[1]
+
+    def picture_folders(self) -> list[str]:
+        """The folders whose pictures may be shown: those that the pictures of items were in when they were added."""
+        with self.store.reading() as connection:
+            return list(read_value(connection, PICTURE_FOLDERS) or ())
 
     # -- changing labels ----------------------------------------------------------------------------------------------
 

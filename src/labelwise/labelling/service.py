@@ -5,6 +5,7 @@ A request reads and writes a few rows; it never trains and never loads a model. 
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -13,8 +14,8 @@ from dataclasses import replace
 import numpy as np
 import sqlalchemy as sa
 
+from labelwise.labelling.chance import copies
 from labelwise.labelling.errors import AnswerRefused, ProjectError
-from labelwise.labelling.planning import copies
 from labelwise.labelling.store import Store
 from labelwise.labelling.store.events import NewEvent, add_event, event_of_lease, last_answer_of, undone_by
 from labelwise.labelling.store.items import item_ids, show_item
@@ -331,7 +332,9 @@ class Service:
             beliefs = {label: by_name[label] for label in labels if label in by_name}
         score = float("nan") if held.score is None else held.score
         question = Question(name, labels, held.reason, score)
-        return Lease(held.token, held.who, question, content, held.expires_at, beliefs, held.rank, held.words)
+        marked = json.loads(held.words) if held.words and beliefs else []
+        words = tuple((word, known.names[place], weight) for word, place, weight in marked)
+        return Lease(held.token, held.who, question, content, held.expires_at, beliefs, held.rank, words)
 
     def _open_labels(self, connection: sa.Connection, held: Held, known: StoredLabels) -> tuple[str, ...]:
         """The names of the labels to ask about: of a whole item, what this person and enough others have not said."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from labelwise.labelling.agreement import krippendorff_alpha
 from labelwise.labelling.locks import worker_is_running
-from labelwise.labelling.project import Project
+from labelwise.labelling.served import ServedProject
 from labelwise.labelling.store.events import read_votes, voters_count
 from labelwise.labelling.store.items import count_items
 from labelwise.labelling.store.labels import StoredLabels, read_labels
@@ -60,7 +60,7 @@ class Status:
         return asdict(self)
 
 
-def status_of(project: Project) -> Status:
+def status_of(project: ServedProject) -> Status:
     """Look at a project; one consistent view of the store, no model is loaded."""
     running = worker_is_running(project.store)
     with project.store.reading() as connection:

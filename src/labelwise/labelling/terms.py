@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from labelwise import models, queries
-from labelwise.campaign import Costs
 from labelwise.labelling.errors import ProjectError
 from labelwise.records import Question
+
+if TYPE_CHECKING:
+    from labelwise.campaign import Costs
 
 GIVEN = "given"  # the reason of labels that came with the items
 CONTROL = "control"  # the reason of the random share
@@ -63,9 +64,6 @@ class Settings:
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        for what, name, known in (("model", self.model, models.BY_NAME), ("strategy", self.strategy, queries.BY_NAME)):
-            if name not in known:
-                raise ProjectError(f"there is no {what} {name!r}; there are {', '.join(known)}")
         if not 0 <= self.control < 1:
             raise ProjectError(f"control is a share, at least 0 and below 1, got {self.control!r}")
         if not 0 <= self.overlap_share <= 1:
@@ -75,6 +73,14 @@ class Settings:
                 raise ProjectError(f"{name} must be at least 1, got {getattr(self, name)!r}")
         if not self.lease_seconds > 0:
             raise ProjectError(f"lease_seconds must be positive, got {self.lease_seconds!r}")
+
+    def check_choices(self) -> None:
+        """Whether there are such a model and such a strategy, and the prices are prices: asked once, at the making."""
+        from labelwise import models, queries  # loaded when needed: those who only ask and answer do without
+
+        for what, name, known in (("model", self.model, models.BY_NAME), ("strategy", self.strategy, queries.BY_NAME)):
+            if name not in known:
+                raise ProjectError(f"there is no {what} {name!r}; there are {', '.join(known)}")
         try:
             self.costs(self.label_costs)
         except ValueError as error:
@@ -82,11 +88,15 @@ class Settings:
 
     def costs(self, label_names: Iterable[str]) -> Costs:
         """The prices of these labels; of labels that are no longer in use they are left out."""
+        from labelwise.campaign import Costs  # loaded when needed, as above
+
         own = {name: self.label_costs[name] for name in label_names if name in self.label_costs}
         return Costs(self.read_cost, self.answer_cost, own or None)
 
     @property
     def target(self) -> str:
+        from labelwise import queries  # loaded when needed, as above
+
         return queries.BY_NAME[self.strategy]().target
 
 
@@ -95,8 +105,8 @@ class Lease:
     """A question that belongs to one person until `expires_at` (seconds since 1970).
 
     `content` is what to show of the item, `beliefs` the probability of each label asked about, as the last good model
-    saw it; empty before there is one. `rank` is the place of the question among those that were ready, `words` what
-    `labelwise.labelling.telling_words` found in the item, as JSON.
+    saw it; empty before there is one. `rank` is the place of the question among those that were ready, `words` the
+    words of a text that spoke for or against labels: word, label, log-odds.
     """
 
     token: str
@@ -106,7 +116,7 @@ class Lease:
     expires_at: float
     beliefs: Mapping[str, float] = field(default_factory=dict)
     rank: int = 0
-    words: str | None = None
+    words: tuple[tuple[str, str, float], ...] = ()
 
 
 @dataclass(frozen=True)

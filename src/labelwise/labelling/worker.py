@@ -6,12 +6,10 @@ training in place; what happened is in the record of trainings.
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
-from subprocess import DEVNULL, Popen
 from typing import Any
 
 import sqlalchemy as sa
@@ -20,6 +18,7 @@ from labelwise.labelling.derived import MODEL, SNAPSHOT, derived_path
 from labelwise.labelling.errors import StoreError
 from labelwise.labelling.estimates import report_of
 from labelwise.labelling.learner import Learner, Seen
+from labelwise.labelling.learning_curve import forecast_gain
 from labelwise.labelling.locks import only_worker
 from labelwise.labelling.model_files import TrainedLabeller
 from labelwise.labelling.planning import Planner
@@ -43,6 +42,7 @@ from labelwise.labelling.store.trainings import (
     end_training,
     last_good,
     mark_killed,
+    read_course,
     shorten_reports,
 )
 from labelwise.labelling.terms import Settings
@@ -102,6 +102,7 @@ class Worker:
             self.learner.catch_up()
             ready = Planner(self.learner, leased).plan(self.settings.ready)
             report = report_of(self.learner)
+            report["forecast"] = self._forecast(report)
         except StoreError:
             raise
         except Exception as error:
@@ -123,6 +124,13 @@ class Worker:
         if good is None or (good.seen_event, good.seen_change) != (now.event, now.change):
             return now, True
         return now, ready < LOW_WATER * min(self.settings.ready, self._planned)
+
+    def _forecast(self, report: dict[str, Any]) -> dict[str, Any] | None:
+        """What more answers are expected to bring, by the course of the estimate up to now."""
+        with self.store.reading() as connection:
+            course = [*read_course(connection), report]
+        found = forecast_gain([{"answers": each["answers"], **(each.get("f1") or {})} for each in course])
+        return None if found is None else asdict(found)
 
     def _put_in_place(self, number: int, ready: list[Ready], report: dict[str, Any]) -> None:
         """Bit by bit, so that no answer waits long; seen all at once when the training is marked as good."""
@@ -182,11 +190,3 @@ def labeller_of(learner: Learner) -> TrainedLabeller | None:
 def model_path(store: Store) -> Path:
     """Where the last good model is kept: beside the file, or in the user's cache. May be deleted at any time."""
     return derived_path(store, MODEL)
-
-
-def start_worker(store: Store, **environment: str) -> Popen[Any]:
-    """A worker in a process of its own, which goes on until it is ended or its parent is gone."""
-    command = [sys.executable, "-m", "labelwise.labelling.worker_process", store.location, str(os.getpid())]
-    spare = str(max(1, (os.cpu_count() or 2) - 1))  # a core is left for those who wait for an answer
-    threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"), spare)
-    return Popen(command, stdin=DEVNULL, stdout=DEVNULL, env={**threads, **os.environ, **environment})

@@ -257,7 +257,9 @@ def read_value(connection: sa.Connection, key: str) -> Any:
 
 
 def write_value(connection: sa.Connection, key: str, value: Any) -> None:
-    connection.execute(schema.project.update().where(schema.project.c.key == key).values(value=value))
+    changed = connection.execute(schema.project.update().where(schema.project.c.key == key).values(value=value))
+    if changed.rowcount == 0:
+        connection.execute(schema.project.insert().values(key=key, value=value))
 
 
 def _version(connection: sa.Connection, location: str) -> int:

@@ -144,8 +144,8 @@ def clear_questions(connection: sa.Connection) -> None:
 
 def forget_beliefs(connection: sa.Connection, gone: int | None = None) -> None:
     """After a change of the labels: what was believed no longer lines up, and a label may be gone."""
-    connection.execute(questions.update().values(beliefs=None))
-    connection.execute(leases.update().where(leases.c.state == "open").values(beliefs=None))
+    connection.execute(questions.update().values(beliefs=None, words=None))
+    connection.execute(leases.update().where(leases.c.state == "open").values(beliefs=None, words=None))
     if gone is not None:
         connection.execute(questions.delete().where(questions.c.label == gone))
 

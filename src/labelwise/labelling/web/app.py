@@ -13,7 +13,7 @@ from starlette.staticfiles import StaticFiles
 from labelwise import __version__
 from labelwise.labelling.errors import AnswerRefused, ProjectError, StoreError
 from labelwise.labelling.served import ServedProject
-from labelwise.labelling.web import access, json_api, label_view
+from labelwise.labelling.web import access, json_api, label_view, pictures_view
 from labelwise.labelling.web.dependencies import NotSignedIn, csrf_protected
 from labelwise.labelling.web.headers import only_loopback_names, put_headers
 from labelwise.labelling.web.site import Site
@@ -45,7 +45,7 @@ def create_app(project: ServedProject, *, local_user: str | None = None) -> Fast
         openapi_url="/api/openapi.json",
     )
     app.state.site = Site(project, local_user, tuple(page.NAVIGATION for page in PAGES))
-    for module in (*PAGES, json_api):
+    for module in (*PAGES, json_api, pictures_view):
         app.include_router(module.router, dependencies=[Depends(csrf_protected)])
     for module in SELF_GUARDED:
         app.include_router(module.router)

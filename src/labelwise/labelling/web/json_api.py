@@ -5,16 +5,173 @@ A request reads and writes a few rows; it never trains and never loads a model.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
 
-from labelwise.labelling.web.dependencies import CurrentUser
+from labelwise.labelling.locks import worker_is_running
+from labelwise.labelling.served import ServedProject
+from labelwise.labelling.status import status_of
+from labelwise.labelling.terms import Lease
+from labelwise.labelling.web.dependencies import CurrentUser, TheProject
+from labelwise.labelling.web.showing import shown_question
 
-router = APIRouter(prefix="/api", tags=["labelling"])
+router = APIRouter(
+    prefix="/api",
+    tags=["labelling"],
+    responses={
+        400: {"description": "The project cannot do that; `detail` says why and what to do"},
+        401: {"description": "Nobody is signed in"},
+        403: {"description": "The token against requests from other sites is missing or wrong"},
+    },
+)
+REFUSED: dict[int | str, dict[str, Any]] = {
+    409: {"description": "Refused: the question went to somebody else, was answered, or its label is gone"}
+}
+
+LeaseToken = Annotated[str, Field(pattern="^[0-9a-f]{1,64}$", description="The lease that came with the question")]
+Tokens = Annotated[list[LeaseToken], Field(max_length=100)]
+LabelName = Annotated[str, Field(min_length=1, max_length=1000)]
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Ask(Body):
+    """How many items to have questions about, and the leases that the asker knows already."""
+
+    items: int = Field(default=1, ge=1, le=10)
+    have: Tokens = Field(default_factory=list)
+
+
+class Answered(Ask):
+    """An answer: label names to true, false, or null for unsure. Labels left out stay open."""
+
+    lease: LeaseToken
+    values: dict[LabelName, bool | None] = Field(min_length=1, max_length=100_000)
+
+
+class Skipped(Ask):
+    lease: LeaseToken
+
+
+class Renewed(Body):
+    lease: LeaseToken
+
+
+class Undone(Body):
+    """The number of the answer to take back, as its receipt gave it; without it, the last one."""
+
+    event: int | None = Field(default=None, ge=1, le=2**62)
+
+
+class ShownLabel(BaseModel):
+    name: str
+    p: float | None = Field(description="Believed probability; null where there is none or it must not be seen")
+
+
+class Show(BaseModel):
+    text: str | None
+    pictures: list[str]
+    fields: list[tuple[str, str]]
+    words: list[tuple[str, str, float]] = Field(description="Word, label, log-odds that it speaks for the label")
+
+
+class ShownQuestion(BaseModel):
+    """A question and the lease that makes it yours until `expires_at` (seconds since 1970)."""
+
+    lease: str
+    item: str
+    labels: list[ShownLabel]
+    reason: str
+    why: str
+    expires_at: float
+    show: Show
+
+
+class Questions(BaseModel):
+    """New questions, and the leases of all that are yours now, in order. None: `waiting` says what for."""
+
+    questions: list[ShownQuestion]
+    yours: list[str]
+    waiting: str | None = None
+
+
+class Saved(Questions):
+    """The answer is on disk as event number `event`."""
+
+    event: int
+    notices: list[str]
+
+
+class Session(BaseModel):
+    """Who is signed in, and what requests that change something carry in the header X-CSRF-Token."""
+
+    who: str
+    role: str
+    csrf: str
 
 
 @router.get("/session")
-def session(user: CurrentUser) -> dict[str, Any]:
-    """Who is signed in, and the token that requests which change something carry in the header X-CSRF-Token."""
-    return {"who": user.name, "role": user.role, "csrf": user.csrf}
+def session(user: CurrentUser) -> Session:
+    """Who is signed in."""
+    return Session(who=user.name, role=user.role, csrf=user.csrf)
+
+
+@router.post("/ask")
+def ask(body: Ask, user: CurrentUser, project: TheProject) -> Questions:
+    """Questions for you: those you have, then new ones. Asking twice gives the same."""
+    leases = project.service.ask_about_items(user.name, body.items)
+    return Questions(**_listed(project, leases, body.have))
+
+
+@router.post("/answer", responses=REFUSED)
+def answer(body: Answered, user: CurrentUser, project: TheProject) -> Saved:
+    """Save an answer and get what comes next. Sent twice, it is saved once."""
+    receipt, leases = project.service.answer_and_ask_about_items(body.lease, body.values, user.name, body.items)
+    return Saved(event=receipt.event, notices=list(receipt.notices), **_listed(project, leases, body.have))
+
+
+@router.post("/skip", responses=REFUSED)
+def skip(body: Skipped, user: CurrentUser, project: TheProject) -> Saved:
+    """Give a question to somebody else and get what comes next. Sent twice, it is skipped once."""
+    receipt = project.service.skip(body.lease, user.name)
+    leases = project.service.ask_about_items(user.name, body.items)
+    return Saved(event=receipt.event, notices=[], **_listed(project, leases, body.have))
+
+
+@router.post("/undo", responses=REFUSED)
+def undo(body: Undone, user: CurrentUser, project: TheProject) -> ShownQuestion:
+    """Take your last answer or skip back: it is asked again. Sent twice with its number, it is taken back once."""
+    return ShownQuestion(**shown_question(project.service.undo(user.name, body.event), project.settings))
+
+
+@router.post("/renew", responses=REFUSED)
+def renew(body: Renewed, user: CurrentUser, project: TheProject) -> dict[str, float]:
+    """More time for a question: until when."""
+    return {"expires_at": project.service.renew(body.lease, user.name).expires_at}
+
+
+@router.get("/status")
+def status(user: CurrentUser, project: TheProject) -> dict[str, Any]:
+    """How the project stands, in figures."""
+    return status_of(project).as_dict()
+
+
+def _listed(project: ServedProject, leases: list[Lease], have: list[str]) -> dict[str, Any]:
+    new = [lease for lease in leases if lease.token not in have]
+    return {
+        "questions": [shown_question(lease, project.settings) for lease in new],
+        "yours": [lease.token for lease in leases],
+        "waiting": None if leases else _waiting(project),
+    }
+
+
+def _waiting(project: ServedProject) -> str:
+    if project.is_settled:
+        return "Nothing is left to ask you. Thank you."
+    if worker_is_running(project.store):
+        return "The next questions are being made ready."
+    return "No questions are ready and no worker is running; start one with: labelwise serve-worker PROJECT"
