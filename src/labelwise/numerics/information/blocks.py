@@ -90,14 +90,18 @@ class Candidates:
     """Rows that may win soon, with their features."""
 
     indices: IndexArray  # (k,) in the pool
-    factor: Factor  # (k, r)
+    factor: Factor  # (k, r), or (0, r) where nobody needs it any more
     rows: npt.NDArray[np.void]  # (k,) of type ROW, as in the bounds they were taken from
     scores: FloatArray  # (k,) upper bounds
     is_exact: BoolArray  # (k,) whether the residuals are the truth after as many moves as they have `seen`
 
     def take(self, places: IndexArray) -> Candidates:
+        return replace(self.bare(places), factor=self.factor[places])
+
+    def bare(self, places: IndexArray) -> Candidates:
+        """Some of them without their features."""
         rows, scores = self.rows[places], self.scores[places]
-        return Candidates(self.indices[places], self.factor[places], rows, scores, self.is_exact[places])
+        return Candidates(self.indices[places], self.factor[:0], rows, scores, self.is_exact[places])
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,9 +150,9 @@ class Refresh:
 
 @dataclass(frozen=True, eq=False)
 class News:
-    """What happened to rows of a block since it was last read; places are counted from its own first row."""
+    """What happened to rows of a block since it was last read."""
 
-    taken: Sequence[int]  # picked though they were no candidates
+    taken: Sequence[int]  # picked though they were no candidates; counted from the block's first row
     returned: Sequence[Candidates]  # candidates no more, without their features
 
 
@@ -180,7 +184,8 @@ def refresh_block(block: Block, bounds: Bounds, order: tuple[Refresh, News, Want
     rows, is_open = bounds.rows.copy(), bounds.is_open.copy()
     is_open[np.array(news.taken, dtype=np.intp)] = False
     for back in news.returned:
-        rows[back.indices], is_open[back.indices] = back.rows, True
+        places = back.indices - block.start
+        rows[places], is_open[places] = back.rows, True
     bounds = Bounds(rows, is_open)
     stale = np.flatnonzero((bounds.scores(wanted.rule) >= task.threshold) & is_open)
     if stale.size == 0:

@@ -29,17 +29,18 @@ class Held:
             nothing.astype(np.intp), no_rows, np.empty(0, dtype=kernels.ROW), nothing, nothing.astype(bool)
         )
         self._parts: list[Candidates] = []
-        self._n_rows = 0
         self._capacity = capacity
         self.cut = -np.inf
 
     def add(self, candidates: Candidates | None) -> Candidates | None:
-        """Take in rows; those that had to make room, if any."""
+        """Take in rows; those that had to make room, if any, without their features."""
         if candidates is None or candidates.indices.size == 0:
             return None
         self._parts.append(candidates)
-        self._n_rows += candidates.indices.size
-        return self._trim() if self._n_rows > 2 * self._capacity else None
+        scores = np.concatenate([part.scores for part in (self._all, *self._parts)])
+        if scores.size >= self._capacity:
+            self.cut = float(np.partition(scores, scores.size - self._capacity)[scores.size - self._capacity])
+        return self._trim() if scores.size > 2 * self._capacity else None
 
     def finish(self) -> tuple[Candidates, Candidates | None]:
         """The best, in the order of the pool, and those that had to make room at last."""
@@ -48,14 +49,11 @@ class Held:
 
     def _trim(self) -> Candidates | None:
         everyone = _stacked([self._all, *self._parts])
+        self._parts = []
         order = np.lexsort((everyone.indices, -everyone.scores))  # of those that tie the first rows stay
-        kept, evicted = np.sort(order[: self._capacity]), np.sort(order[self._capacity :])
-        best = everyone.take(kept)
-        self._all, self._parts = best.take(np.argsort(best.indices)), []
-        self._n_rows = kept.size
-        if kept.size == self._capacity:
-            self.cut = float(self._all.scores.min())
-        return everyone.take(evicted) if evicted.size else None
+        kept, out = order[: self._capacity], order[self._capacity :]
+        self._all = everyone.take(kept[np.argsort(everyone.indices[kept])])
+        return everyone.bare(out) if out.size else None
 
 
 def fitting_rows(like: Factor) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -257,10 +257,8 @@ class StreamedInformation(InformationState):
             return
         numbers = self._number(evicted.indices)
         for number in np.unique(numbers).tolist():
-            part = evicted.take(np.flatnonzero(numbers == number))
-            start = int(self._starts[number])
+            part = evicted.bare(np.flatnonzero(numbers == number))
             self._leave(number, part.indices, part.scores)
-            part = replace(part, indices=part.indices - start, factor=part.factor[:0])  # the block has the features
             self._returned.setdefault(number, []).append(part)
 
     def _leave(self, number: int, indices: IndexArray, scores: FloatArray) -> None:
