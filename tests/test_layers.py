@@ -24,7 +24,7 @@ ALLOWED = {
     "campaign": {"answer_book", "new_labels", "numerics", "posterior", "questions", "records", "standing"},
     "experiments": BELOW_EXPERIMENTS,
     "labelling": BELOW_EXPERIMENTS | {"new_labels"},
-    "cluster": {"models", "numerics", "queries"},
+    "cluster": {"data", "models", "numerics", "posterior", "queries"},
     "_lazy": {"labelling"},
     "cli": BELOW_EXPERIMENTS | {"cluster", "experiments", "labelling"},
 }

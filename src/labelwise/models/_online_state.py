@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,14 @@ class LabelBlock:
         self.weights[:n_rows, :, : old.shape[2]] = old
         self.counts = np.zeros((2, columns))
         self.counts[:, : counts.shape[1]] = counts
+
+    def copy(self, n_rows: int) -> LabelBlock:
+        """The same again, with the same room; only the first `n_rows` rows are touched."""
+        twin = LabelBlock(self.first, self.weights.dtype)
+        twin.n_labels, twin.counts = self.n_labels, self.counts.copy()
+        twin.weights = _aligned(self.weights.shape, self.weights.dtype)
+        twin.weights[:n_rows] = self.weights[:n_rows]
+        return twin
 
     def set_prior(self, start: int, stop: int, prior: Prior) -> None:
         self.weights[start:stop, 0] = 0
@@ -135,19 +144,24 @@ class OnlineState:
 
     def admit(self, X: Any) -> Items:
         """Training items (CSR, canonical): features seen for the first time get a row. Counts as seeing them."""
-        rows = np.empty(X.indices.size, dtype=np.int32)
-        n_rows = admit(X.indices, self.row_of, self.n_rows, rows)
+        rows = self.rows_for(X.indices)
+        indptr, elapsed = X.indptr.astype(np.int64), np.empty(0, dtype=np.float32)
+        if self.prior.half_life > 0:
+            elapsed = stamp(indptr, rows, self.last, self.seen)
+        self.seen += X.shape[0]
+        return Items(indptr, rows, X.data.astype(self.dtype, copy=False), elapsed)
+
+    def rows_for(self, features: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int32]:
+        """The row of every feature; one without a row gets the next, at the prior."""
+        rows = np.empty(features.size, dtype=np.int32)
+        n_rows = admit(features, self.row_of, self.n_rows, rows)
         for block in self.blocks:
             if n_rows > block.weights.shape[0]:
                 block.reshape(self.n_rows, self._room(n_rows, block.columns), block.n_labels, self.prior)
             block.set_prior(self.n_rows, n_rows, self.prior)
         self.last = np.concatenate([self.last, np.full(n_rows - self.n_rows, -1, dtype=np.int64)])
         self.n_rows = n_rows
-        indptr, elapsed = X.indptr.astype(np.int64), np.empty(0, dtype=np.float32)
-        if self.prior.half_life > 0:
-            elapsed = stamp(indptr, rows, self.last, self.seen)
-        self.seen += X.shape[0]
-        return Items(indptr, rows, X.data.astype(self.dtype, copy=False), elapsed)
+        return rows
 
     def look_up(self, X: Any) -> Items:
         """Items to predict: nothing changes, features never seen have row -1."""
@@ -210,11 +224,22 @@ class OnlineState:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Everything learnt, as arrays without the reserve; the weights of further blocks are weights_1, ..."""
+        weights = {_name(number): block.weights[: self.n_rows] for number, block in enumerate(self.blocks)}
+        return {**weights, "features": self.feature_of(), "last": self.last, "bias": self.bias, "counts": self.counts}
+
+    def feature_of(self) -> npt.NDArray[np.int64]:
+        """(rows - 1,) the feature of every row but that of the constant, in the order of the rows."""
         features = np.flatnonzero(self.row_of >= 0)
         feature_of = np.empty(self.n_rows - 1, dtype=np.int64)
         feature_of[self.row_of[features] - 1] = features
-        weights = {_name(number): block.weights[: self.n_rows] for number, block in enumerate(self.blocks)}
-        return {**weights, "features": feature_of, "last": self.last, "bias": self.bias, "counts": self.counts}
+        return feature_of
+
+    def copy(self) -> OnlineState:
+        """The same again: learning one leaves the other as it is."""
+        twin = copy(self)
+        twin.row_of, twin.last, twin.bias = self.row_of.copy(), self.last.copy(), self.bias.copy()
+        twin.blocks = [block.copy(self.n_rows) for block in self.blocks]
+        return twin
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         """Back from `arrays`, bit for bit, once grown to the same features and labels."""

@@ -213,7 +213,15 @@ class OnlineBayes(LabelModel):
         self.state_.grow(self.hash_features or n_features, n_labels)
         self.classes_ = np.arange(n_labels)
 
-    def _learn(self, X: Any, Y: BoolArray, observed: BoolArray, order: npt.NDArray[np.intp] | None) -> None:
+    def _learn(
+        self,
+        X: Any,
+        Y: BoolArray,
+        observed: BoolArray,
+        order: npt.NDArray[np.intp] | None,
+        *,
+        prepared: bool = False,
+    ) -> None:
         """Learn the rows in this order (None: as they come, counting answers on the way)."""
         state = self.state_
         likelihood = Likelihood(
@@ -232,7 +240,8 @@ class OnlineBayes(LabelModel):
             for start in range(0, X.shape[0], BLOCK):
                 rows = slice(start, start + BLOCK) if order is None else order[start : start + BLOCK]
                 whole = order is None and X.shape[0] <= BLOCK
-                items = state.admit(self._prepare(X if whole else X[rows]))
+                some = X if whole else X[rows]
+                items = state.admit(some if prepared else self._prepare(some))
                 answers = Y[rows], observed[rows]
                 same = (likelihood, state.prior, counting, GRAPHS[self.coupling])
                 left = iter([(items, answers, *own, same) for own in zip(state.blocks, state.beliefs(), strict=True)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -62,6 +63,22 @@ class Gaussian:
     def product(self, axis: int | None = None) -> Gaussian:
         """All messages along an axis multiplied into one."""
         return Gaussian(self.precision.sum(axis), self.shift.sum(axis))
+
+
+def merge(base: Gaussian, parts: Iterable[Gaussian]) -> Gaussian:
+    """What several learners that began at `base` know together: base × Π part / base.
+
+    Exact where the evidence of each part is Gaussian and parts share none.
+
+    >>> base, a, b = (Gaussian.from_moments(*moments) for moments in [(0.0, 1.0), (1.0, 0.5), (2.0, 0.25)])
+    >>> both = merge(base, [a, b])
+    >>> float(both.precision), float(both.shift)
+    (5.0, 10.0)
+    """
+    total = base
+    for part in parts:
+        total = total * (part / base)
+    return total
 
 
 def largest_probabilities(mean: FloatArray, variance: FloatArray) -> FloatArray:

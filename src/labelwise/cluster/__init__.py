@@ -1,0 +1,9 @@
+"""Past one machine: the only floor that knows Dask. Everything else runs without it, and never imports it.
+
+`cluster=` is a `distributed.Client`, the address of a scheduler, or a number of processes on this machine.
+"""
+
+from labelwise.cluster._connect import connected
+from labelwise.cluster.online import fit_online
+
+__all__ = ["connected", "fit_online"]

@@ -1,0 +1,127 @@
+"""From what a user calls a cluster to a Dask client, and the workers behind it."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any, TypeAlias
+
+Cluster: TypeAlias = "Any"  # a distributed.Client, the address of a scheduler, or a number of local workers
+PATIENCE = 15.0  # seconds until a scheduler has to answer, or a worker to turn up
+DESERTED = 120.0  # seconds without any worker after which a computation is given up
+LOOK_AGAIN = 2.0  # seconds between two looks at whether there are any
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+@contextmanager
+def connected(cluster: Cluster, *, patience: float = PATIENCE) -> Iterator[Any]:
+    """A client with at least one worker; what was started here is stopped at the end, a client given stays open.
+
+    Parameters
+    ----------
+    cluster : `distributed.Client`, the address of a scheduler ("tcp://10.0.0.5:8786"), or a number of workers: so many
+        processes on this machine, with one thread each
+    patience : seconds to wait for the scheduler to answer and for a first worker
+
+    Examples
+    --------
+    >>> connected(0).__enter__()
+    Traceback (most recent call last):
+        ...
+    ValueError: cluster must be a Dask client, the address of a scheduler or a number of workers, got 0
+    """
+    distributed = _package("distributed")
+    if isinstance(cluster, distributed.Client):
+        _wait_for_a_worker(cluster, patience)
+        yield cluster
+    elif isinstance(cluster, str):
+        with _client_at(distributed, cluster, patience) as client:
+            _wait_for_a_worker(client, patience)
+            yield client
+    elif isinstance(cluster, int) and not isinstance(cluster, bool) and cluster > 0:
+        with _local(distributed, cluster) as client:
+            yield client
+    else:
+        raise ValueError(
+            f"cluster must be a Dask client, the address of a scheduler or a number of workers, got {cluster!r}"
+        )
+
+
+def workers_of(client: Any) -> list[str]:
+    """The addresses of the workers there are now, in a fixed order."""
+    return sorted(client.nthreads())
+
+
+def near(workers: list[str], number: int) -> dict[str, Any]:
+    """Where to compute piece `number` if that worker still lives, and elsewhere if it does not."""
+    return {"workers": [workers[number % len(workers)]], "allow_other_workers": True, "pure": False}
+
+
+def collect(client: Any, futures: Any, *, patience: float = DESERTED) -> Any:
+    """The results of futures, like `client.gather`, but not for ever where all workers are gone.
+
+    A lost worker's tasks are done again by the others; Dask waits without end for the first of them to come back.
+    """
+    distributed, alone_since = _package("distributed"), None
+    while True:
+        try:
+            with client.as_current():
+                distributed.wait(futures, timeout=LOOK_AGAIN)
+            return client.gather(futures)
+        except distributed.TimeoutError:
+            alone_since = None if client.nthreads() else alone_since or monotonic()
+        if alone_since is not None and monotonic() - alone_since > patience:
+            raise ConnectionError(
+                f"all workers of {client.scheduler.address} are gone, and none has come back in {patience:g} seconds: "
+                f"start some with 'dask worker {client.scheduler.address}'"
+            )
+
+
+def _package(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(f"clusters need {name}: pip install 'labelwise[cluster]'") from error
+
+
+def _client_at(distributed: Any, address: str, patience: float) -> Any:
+    try:
+        return distributed.Client(address, timeout=patience, set_as_default=False)
+    except (OSError, ValueError) as error:  # a TimeoutError is an OSError, a malformed address a ValueError
+        raise ConnectionError(
+            f"no Dask scheduler answers at {address!r} ({error or type(error).__name__}): start one with "
+            "'dask scheduler' and workers with 'dask worker ADDRESS', and give the address that the scheduler prints"
+        ) from error
+
+
+def _wait_for_a_worker(client: Any, patience: float) -> None:
+    try:
+        client.wait_for_workers(1, timeout=patience)
+    except TimeoutError:
+        address = client.scheduler.address
+        raise ConnectionError(
+            f"the scheduler at {address} has no workers: start some with 'dask worker {address}'"
+        ) from None
+
+
+@contextmanager
+def _local(distributed: Any, n_workers: int) -> Iterator[Any]:
+    """Processes of one thread each: the number of workers is the number of cores in use."""
+    settings = {f"distributed.nanny.pre-spawn-environ.{name}": "1" for name in ONE_THREAD}
+    settings["distributed.deploy.lost-worker-timeout"] = "10 minutes"  # a killed worker comes back, but may be slow
+    with (
+        _package("dask").config.set(settings),
+        distributed.LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            scheduler_port=0,
+            dashboard_address=":0",
+            silence_logs=logging.ERROR,
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client

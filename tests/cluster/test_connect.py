@@ -1,0 +1,54 @@
+"""What counts as a cluster, and what is said of the rest."""
+
+import importlib
+
+import pytest
+
+from labelwise.cluster import _connect, connected
+
+
+@pytest.mark.parametrize("wrong", [0, -1, True, 2.0, None])
+def test_what_is_no_cluster_is_refused(wrong):
+    with pytest.raises(ValueError, match=r"number of workers, got"), connected(wrong):
+        pass
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "127.0.0.1:1", "nonsense://here:1"])
+def test_an_address_where_nobody_answers(address):
+    with pytest.raises(ConnectionError, match="no Dask scheduler answers at"), connected(address, patience=0.5):
+        pass
+
+
+def test_a_scheduler_without_workers():
+    distributed = pytest.importorskip("distributed", reason="needs the extra cluster")
+    with (
+        distributed.LocalCluster(n_workers=0, processes=True, scheduler_port=0, dashboard_address=":0") as nobody,
+        pytest.raises(ConnectionError, match="has no workers: start some with 'dask worker tcp://"),
+        connected(nobody.scheduler_address, patience=0.5),
+    ):
+        pass
+
+
+def test_an_address_works_as_well_as_a_client(client):
+    with connected(client.scheduler.address) as found:
+        assert found.submit(sum, [1, 2, 3]).result() == 6
+    assert client.submit(sum, [1, 2, 3]).result() == 6  # the other's end is not its own
+
+
+def test_the_missing_extra_is_named(monkeypatch):
+    def absent(name):
+        raise ModuleNotFoundError(f"No module named {name!r}")
+
+    monkeypatch.setattr(importlib, "import_module", absent)
+    with pytest.raises(ImportError, match=r"pip install 'labelwise\[cluster\]'"), _connect.connected(1):
+        pass
+
+
+def test_a_deserted_scheduler_is_given_up():
+    distributed = pytest.importorskip("distributed", reason="needs the extra cluster")
+    with (
+        distributed.LocalCluster(n_workers=0, processes=True, scheduler_port=0, dashboard_address=":0") as nobody,
+        distributed.Client(nobody, set_as_default=False) as client,
+        pytest.raises(ConnectionError, match=r"all workers of tcp://.* are gone"),
+    ):
+        _connect.collect(client, client.submit(sum, [1, 2]), patience=0.0)
