@@ -7,11 +7,18 @@ opened, read or written, 130 stopped by Ctrl-C.
 
 import sys
 from importlib.util import find_spec
+from typing import Any
 
 MISSING = [package for package in ("typer", "rich") if find_spec(package) is None]
 
-if not MISSING:
-    from labelwise.cli._app import app as app
+
+def __getattr__(name: str) -> Any:
+    """`app`, the application with all commands."""
+    if name != "app":
+        raise AttributeError(f"module 'labelwise.cli' has no attribute {name!r}")
+    from labelwise.cli._app import build  # needs the extra just looked for
+
+    return build()
 
 
 def main() -> None:
@@ -19,4 +26,7 @@ def main() -> None:
     if MISSING:
         print(f"the labelwise command needs {' and '.join(MISSING)}: pip install labelwise[cli]", file=sys.stderr)
         sys.exit(2)
-    app()
+    from labelwise.cli._app import COMMANDS, build  # needs the extra just looked for
+
+    wanted = sys.argv[1] if len(sys.argv) > 1 else None
+    build(wanted if wanted in COMMANDS else None)()

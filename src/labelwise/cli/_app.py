@@ -1,51 +1,56 @@
-"""The Typer application: every command is registered here, and only here."""
+"""The Typer application: every command is registered here, and only here. One that is run alone is loaded alone."""
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from labelwise import __version__
-from labelwise.cli.ask import ask
-from labelwise.cli.cooccurrence import cooccurrence
-from labelwise.cli.demo import demo
-from labelwise.cli.diagnose import diagnose
-from labelwise.cli.exchange import export, import_
-from labelwise.cli.labels import labels
-from labelwise.cli.new import new
-from labelwise.cli.predict import predict
-from labelwise.cli.report import report
-from labelwise.cli.reproduce import reproduce
-from labelwise.cli.serve_worker import serve_worker
-from labelwise.cli.simulate import simulate
-from labelwise.cli.status import status
-from labelwise.cli.stream import stream
-from labelwise.cli.tell import tell
 
-app = typer.Typer(
-    name="labelwise",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,  # a plain traceback is what a bug report needs
-)
-app.command()(cooccurrence)
-app.command()(demo)
-app.command()(diagnose)
-app.command()(reproduce)
-app.command()(simulate)
-app.add_typer(stream, name="stream")
-app.command()(new)
-app.command()(ask)
-app.command()(tell)
-app.command()(status)
-app.command()(predict)
-app.command()(export)
-app.command("import")(import_)
-app.command()(report)
-app.command("serve-worker")(serve_worker)
-app.add_typer(labels, name="labels")
+COMMANDS = {  # name: the module of this package and what in it is the command, or a group of them
+    "cooccurrence": "cooccurrence:cooccurrence",
+    "demo": "demo:demo",
+    "diagnose": "diagnose:diagnose",
+    "reproduce": "reproduce:reproduce",
+    "simulate": "simulate:simulate",
+    "stream": "stream:stream",
+    "new": "new:new",
+    "serve": "serve:serve",
+    "user": "user:user",
+    "ask": "ask:ask",
+    "tell": "tell:tell",
+    "status": "status:status",
+    "predict": "predict:predict",
+    "export": "exchange:export",
+    "import": "exchange:import_",
+    "report": "report:report",
+    "serve-worker": "serve_worker:serve_worker",
+    "labels": "labels:labels",
+}
+
+
+@cache
+def build(only: str | None = None) -> typer.Typer:
+    """The application with all commands, or with one."""
+    app = typer.Typer(
+        name="labelwise",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode="markdown",
+        pretty_exceptions_enable=False,  # a plain traceback is what a bug report needs
+    )
+    for name in COMMANDS if only is None else (only,):
+        module, _, attribute = COMMANDS[name].partition(":")
+        command = getattr(import_module(f"labelwise.cli.{module}"), attribute)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
+    app.callback()(labelwise)
+    return app
 
 
 def _version(wanted: bool) -> None:
@@ -54,7 +59,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def labelwise(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
@@ -19,8 +20,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from labelwise.experiments.sources import Source
-from labelwise.records import LabelData
+if TYPE_CHECKING:
+    from labelwise.records import LabelData
 
 INTERRUPTED = 130  # what a shell expects of a command stopped by Ctrl-C
 
@@ -83,6 +84,8 @@ def load(
     source: str, test: Path | None, *, labels: str | None, text: str | None, id: str | None
 ) -> tuple[str, LabelData, LabelData | None]:
     """A built-in set or a file, with a test file read the same way: the name to call it by, data and test."""
+    from labelwise.experiments.sources import Source  # loaded when needed: most commands about projects do without
+
     given = Source(source, test=test, labels=None if labels is None else label_option(labels), text=text, id=id)
     return given.name, *given.load()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +14,7 @@ from labelwise.cli._common import fail, user_errors
 
 if TYPE_CHECKING:
     from labelwise.labelling import Project
+    from labelwise.labelling.served import ServedProject
 
 NEEDED = {"sqlalchemy": "serve", "skops": "serve"}
 
@@ -22,9 +23,9 @@ Who = Annotated[str | None, typer.Option(help="Who answers. Default: the name yo
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result for machines.")]
 
 
-def check_extras() -> None:
-    """Say what to install where projects cannot be used."""
-    missing = [package for package in NEEDED if find_spec(package) is None]
+def check_extras(also: Iterable[str] = ()) -> None:
+    """Say what to install where projects, or something more about them, cannot be used."""
+    missing = [package for package in (*NEEDED, *also) if find_spec(package) is None]
     if missing:
         raise fail(f"projects need {' and '.join(missing)}: pip install 'labelwise[serve]'")
 
@@ -36,6 +37,16 @@ def opened(location: str) -> Iterator[Project]:
     from labelwise.labelling import Project  # needs the extras just looked for
 
     with user_errors(), Project(location) as project:
+        yield project
+
+
+@contextmanager
+def served(location: str) -> Iterator[ServedProject]:
+    """The same, without anything to train with."""
+    check_extras()
+    from labelwise.labelling.served import ServedProject  # needs the extras just looked for
+
+    with user_errors(), ServedProject(location) as project:
         yield project
 
 

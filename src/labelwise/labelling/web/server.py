@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import socket
 import threading
 from collections.abc import Callable
 from subprocess import Popen
@@ -42,6 +43,18 @@ def check_reach(project: ServedProject, host: str) -> None:
         )
 
 
+def check_port(host: str, port: int) -> None:
+    """Say in one line that a port cannot be had, before anything is begun."""
+    try:
+        kind = socket.AF_INET6 if ":" in host else socket.AF_INET
+        with socket.socket(kind, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+    except OSError as error:
+        cure = f"take another one: --port {port + 1 if port < 65535 else port - 1}"
+        raise ProjectError(f"{host} port {port} cannot be listened on ({error.strerror or error}); {cure}") from None
+
+
 class Server(uvicorn.Server):
     """A uvicorn server that says when it takes requests."""
 
@@ -55,7 +68,7 @@ class Server(uvicorn.Server):
             self._on_ready()
 
 
-def serve(
+def serve_project(
     project: ServedProject,
     *,
     host: str = "127.0.0.1",

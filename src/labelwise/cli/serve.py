@@ -1,0 +1,51 @@
+"""`labelwise serve`: the page to label on."""
+
+from __future__ import annotations
+
+import webbrowser
+from typing import Annotated
+
+import typer
+
+from labelwise.cli._common import errors, user_errors
+from labelwise.cli._projects import ProjectPlace, check_extras, person
+
+PAGE_NEEDS = ("fastapi", "uvicorn", "jinja2", "python_multipart")
+
+
+def serve(
+    project: ProjectPlace,
+    host: Annotated[str, typer.Option(help="Where to listen. Others than this machine need users.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="On which port.")] = 8000,
+    worker: Annotated[bool, typer.Option(help="Train beside, unless a worker is running already.")] = True,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+) -> None:
+    """Serve the page to label on, until stopped with Ctrl-C.
+
+    On this machine you work alone and need no password. For others, add users (`labelwise user add`), then say where to
+    listen; put a server that speaks HTTPS in front of it.
+
+    **Examples**
+
+    ```
+    labelwise serve tickets.db --open
+    labelwise serve postgresql://me@server/tickets --host 0.0.0.0 --port 80
+    ```
+    """
+    check_extras(PAGE_NEEDS)
+    from labelwise.labelling.served import ServedProject  # needs the extras just looked for
+    from labelwise.labelling.web.server import check_port, serve_project
+
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+
+    def ready() -> None:
+        errors.print(f"labelling at {address}  (Ctrl-C stops)")
+        if open_page:
+            webbrowser.open(address)
+
+    with user_errors(), ServedProject(project) as found:
+        check_port(host, port)
+        try:
+            serve_project(found, host=host, port=port, local_user=person(None), worker=worker, on_ready=ready)
+        except KeyboardInterrupt:
+            errors.print("stopped; everything answered is saved")

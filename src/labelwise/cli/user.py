@@ -1,0 +1,68 @@
+"""`labelwise user`: who may label on the page."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from labelwise.cli._projects import AsJson, ProjectPlace, served
+
+user = typer.Typer(no_args_is_help=True, help="Add, list and remove those who may label on the page.")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The name that answers are saved under.")]
+Address = Annotated[str, typer.Option(help="The address of the page, as the user reaches it.")]
+
+
+@user.command()
+def add(
+    project: ProjectPlace,
+    name: Name,
+    admin: Annotated[bool, typer.Option("--admin", help="May also manage labels and see everybody's answers.")] = False,
+    at: Address = "http://127.0.0.1:8000",
+) -> None:
+    """Add somebody and print a link that signs him in, once. It is good for a week.
+
+    **Examples**
+
+    ```
+    labelwise user add tickets.db ann --at https://label.example.org
+    labelwise user add tickets.db bob --admin
+    ```
+    """
+    with served(project) as found:
+        _print_link(at, found.people.add(name, "admin" if admin else "annotator"))
+
+
+@user.command()
+def link(project: ProjectPlace, name: Name, at: Address = "http://127.0.0.1:8000") -> None:
+    """Print another one-time link, for a second browser or when a session is over."""
+    with served(project) as found:
+        _print_link(at, found.people.link(name))
+
+
+@user.command("list")
+def list_users(project: ProjectPlace, as_json: AsJson = False) -> None:
+    """List who may sign in, and as what."""
+    with served(project) as found:
+        users = found.people.all()
+    if as_json:
+        typer.echo(json.dumps([{"name": each.name, "role": each.role, "added_at": each.added_at} for each in users]))
+        return
+    for each in users:
+        typer.echo(f"{each.name}  {each.role}  since {datetime.fromtimestamp(each.added_at, UTC):%Y-%m-%d}")
+    if not users:
+        typer.echo("no users: only this machine is served, to whoever uses it")
+
+
+@user.command()
+def remove(project: ProjectPlace, name: Name) -> None:
+    """Sign somebody out for good. The answers stay."""
+    with served(project) as found:
+        found.people.remove(name)
+
+
+def _print_link(at: str, secret: str) -> None:
+    typer.echo(f"{at.rstrip('/')}/enter/{secret}")

@@ -1,0 +1,215 @@
+"""The pictures of the progress page, each from plain figures; every one says in words what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import Any
+
+from markupsafe import Markup
+
+from labelwise.labelling.progress import LabelFigures, PairFigures
+from labelwise.labelling.web.drawings import WIDTH, Frame, picture, tag, ticks
+
+SERIES = 6  # people with a colour of their own; the others share one
+BARS = 60  # days drawn one by one; beyond that weeks, then months
+ROW = 22.0  # height of a row of bars
+MOST_ROWS = 25
+MOST_PEOPLE = 10  # in the table of who agrees with whom
+
+
+def learning_curve(course: Sequence[Mapping[str, Any]], forecast: Mapping[str, Any] | None) -> Markup | None:
+    """The estimated F1 over answers with its interval, and where the next answers are expected to lead."""
+    if not course:
+        return None
+    last = course[-1]
+    ahead = forecast["answers"] if forecast else 0
+    end = max(last["answers"] + ahead, 1)
+    frame = Frame((0, end), (0, 1), height=280)
+    marks = [
+        frame.axes([(x, f"{x:g}") for x in ticks(0, end)], [(y, f"{y:g}") for y in ticks(0, 1)], ("answers", "F1"))
+    ]
+    line = [(point["answers"], point["f1"]) for point in course]
+    bounds = [[(point["answers"], point[side]) for point in course] for side in ("low", "high")]
+    marks.append(frame.band(*bounds, class_="band"))
+    marks.append(frame.line(line, "curve"))
+    said = f"{last['f1']:.2f} ({last['low']:.2f} to {last['high']:.2f}) after {last['answers']} answers"
+    if forecast:
+        there = min(max(last["f1"] + forecast["gain"], 0), 1)
+        low, high = (min(max(last["f1"] + forecast[side], 0), 1) for side in ("low", "high"))
+        marks.append(frame.band([line[-1], (end, low)], [line[-1], (end, high)], "band ahead"))
+        marks.append(frame.line([line[-1], (end, there)], "curve ahead"))
+        told = f"expected {there:.2f} ({low:.2f} to {high:.2f}) after {ahead} more"
+        marks.append(frame.dot(end, there, 4, told, "dot ahead"))
+        said += f"; {told}"
+    marks.append(frame.dot(*line[-1], 5, f"now {said}"))
+    return picture(280, "Estimated F1 on the random share", f"It is {said}.", marks)
+
+
+def days_of_answers(days: range, by_person: Mapping[str, Sequence[int]]) -> Markup | None:
+    """Bars of the answers per day (or week, or month), by person."""
+    if not days:
+        return None
+    people = sorted(by_person, key=lambda who: (-sum(by_person[who]), who))
+    groups = [[who] for who in people[:SERIES]] + ([people[SERIES:]] if people[SERIES:] else [])
+    starts, bins, unit = _binned(days)
+    counts = [[sum(by_person[who][i] for who in group for i in inside) for inside in bins] for group in groups]
+    totals = [sum(column) for column in zip(*counts, strict=True)]
+    rows = -(-len(groups) // 3)
+    height = 240.0 + 18 * rows
+    frame = Frame((0, len(bins)), (0, max(totals)), height=height, bottom=40 + 18 * rows)
+    shown = range(0, len(bins), max(1, -(-len(bins) // 8)))
+    across = [(i + 0.5, f"{starts[i]:%d %b}") for i in shown]
+    marks = [frame.axes(across, [(y, f"{y:g}") for y in ticks(0, max(totals))], ("", f"answers per {unit}"))]
+    width = (frame.x(1) - frame.x(0)) * 0.8
+    below = [0] * len(bins)
+    for series, (group, numbers) in enumerate(zip(groups, counts, strict=True)):
+        name = group[0] if series < SERIES else f"{len(group)} others"
+        for i, number in enumerate(numbers):
+            if number:
+                top, foot = frame.y(below[i] + number), frame.y(below[i])
+                told = tag("title", f"{starts[i]:%Y-%m-%d}: {name} {number}")
+                box = {"x": frame.x(i + 0.1), "y": top, "width": width, "height": foot - top}
+                marks.append(tag("rect", told, **box, class_=f"s{series}"))
+                below[i] += number
+        marks += _legend(series, name, frame.left + 190 * (series % 3), height - 18 * (rows - series // 3) + 8)
+    said = (
+        f"{sum(totals)} answers by {len(people)} people since {starts[0]:%Y-%m-%d}, at most {max(totals)} per {unit}."
+    )
+    return picture(height, "Answers over time", said, marks)
+
+
+def answers_by_label(labels: Sequence[LabelFigures]) -> Markup | None:
+    """For the labels answered most: how often yes, no and unsure."""
+    answered = [label for label in labels if label.yes + label.no + label.unsure]
+    chosen = sorted(answered, key=lambda label: -(label.yes + label.no + label.unsure))[:MOST_ROWS]
+    if not chosen:
+        return None
+    most = max(label.yes + label.no + label.unsure for label in chosen)
+    rows = []
+    for label in chosen:
+        parts = [(label.yes, "yes"), (label.no, "no"), (label.unsure, "unsure")]
+        told = f"{label.name}: {label.yes} yes, {label.no} no, {label.unsure} unsure"
+        rows.append((label.name, [(number / most, kind) for number, kind in parts], f"{label.yes} yes", told))
+    left = "" if len(chosen) == len(answered) else f" The {len(chosen)} answered most of {len(answered)}."
+    legend = [("yes", "yes"), ("no", "no"), ("unsure", "unsure")]
+    return _rows_of_bars("Answers per label", f"Most have {most}.{left}", rows, legend)
+
+
+def expected_finds(labels: Sequence[tuple[str, float]], questions: int) -> Markup | None:
+    """For the labels found most among the next questions: how often yes is expected."""
+    if not labels:
+        return None
+    most = max(number for _, number in labels)
+    rows = [
+        (name, [(number / most, "likely")], f"{number:.1f}", f"{name}: {number:.1f} expected")
+        for name, number in labels
+    ]
+    return _rows_of_bars("Labels expected to be found", f"Among the next {questions} questions.", rows, [])
+
+
+def calibration_plot(calibration: Mapping[str, Any]) -> Markup | None:
+    """How often labels are there, against how likely they were believed to be; on the line, beliefs are right."""
+    bins = calibration["bins"]
+    if not bins:
+        return None
+    frame = Frame((0, 1), (0, 1), height=300)
+    steps = [(x, f"{x:g}") for x in ticks(0, 1)]
+    marks = [frame.axes(steps, steps, ("believed probability", "share that is there"))]
+    marks.append(frame.line([(0, 0), (1, 1)], "ideal"))
+    largest = max(each["entries"] for each in bins)
+    for each in bins:
+        marks.append(frame.whisker(each["believed"], each["low"], each["high"]))
+        told = f"believed {each['believed']:.2f}, there {each['share']:.2f} of {each['entries']}"
+        marks.append(frame.dot(each["believed"], each["share"], 3 + 5 * (each["entries"] / largest) ** 0.5, told))
+    said = f"Beliefs are off by {calibration['error']:.3f} on average."
+    return picture(300, "Calibration on the random share", said, marks)
+
+
+def agreement_table(pairs: Sequence[PairFigures]) -> Markup | None:
+    """Who agrees with whom: the share of common answers that are the same, darker where it is higher."""
+    if not pairs:
+        return None
+    common: dict[str, int] = {}
+    for pair in pairs:
+        for who in (pair.first, pair.second):
+            common[who] = common.get(who, 0) + pair.both
+    people = sorted(sorted(common, key=lambda who: -common[who])[:MOST_PEOPLE])
+    share = {frozenset((pair.first, pair.second)): pair for pair in pairs}
+    side, left = min((WIDTH - 150) / len(people), 64.0), 140.0
+    height = 40 + 32 * len(people)
+    marks = []
+    for i, who in enumerate(people):
+        marks.append(tag("text", _cut(who, 18), x=left - 8, y=54.0 + 32 * i, text_anchor="end", class_="tick"))
+        head = left + side * (i + 0.5)
+        marks.append(tag("text", _cut(who, int(side // 7)), x=head, y=26.0, text_anchor="middle", class_="tick"))
+        for j, other in enumerate(people):
+            pair = share.get(frozenset((who, other))) if i != j else None
+            marks += _cell(pair, (left + side * j, 34.0 + 32 * i), (side - 2, 30.0))
+    worst = min(pairs, key=lambda pair: pair.share)
+    said = f"Least between {worst.first} and {worst.second}: {100 * worst.share:.0f} % of {worst.both} common answers."
+    return picture(height, "Agreement between people", said, marks)
+
+
+def _cell(pair: PairFigures | None, corner: tuple[float, float], size: tuple[float, float]) -> list[Markup]:
+    shade = "none" if pair is None else f"a{min(int(10 * pair.share), 9)}"
+    told = "no common answers" if pair is None else f"{100 * pair.share:.0f} % of {pair.both} common answers"
+    name = "" if pair is None else f"{pair.first} and {pair.second}: "
+    box = {"x": corner[0], "y": corner[1], "width": size[0], "height": size[1], "rx": 3}
+    marks = [tag("rect", tag("title", name + told), **box, class_=f"cell {shade}")]
+    if pair is not None:
+        middle = {"x": corner[0] + size[0] / 2, "y": corner[1] + 20, "text_anchor": "middle"}
+        marks.append(tag("text", f"{100 * pair.share:.0f} %", **middle, class_=f"inside {shade}"))
+    return marks
+
+
+Bars = Sequence[
+    tuple[str, Sequence[tuple[float, str]], str, str]
+]  # name, (length, kind) of parts, at the end, in words
+
+
+def _rows_of_bars(title: str, description: str, rows: Bars, legend: Sequence[tuple[str, str]]) -> Markup:
+    left, right, top = 180.0, 70.0, 26.0 if legend else 6.0
+    height = top + ROW * len(rows) + 6
+    marks = []
+    for place, (kind, text) in enumerate(legend):
+        marks += _legend(kind, text, left + 90 * place, 14.0)
+    for row, (name, parts, at_end, told) in enumerate(rows):
+        y, x = top + ROW * row, left
+        label = tag("title", name)
+        marks.append(tag("text", label, _cut(name, 26), x=left - 8, y=y + 15, text_anchor="end", class_="tick"))
+        for length, kind in parts:
+            width = (WIDTH - left - right) * length
+            if width > 0:
+                said = tag("title", told)
+                marks.append(tag("rect", said, x=x, y=y + 3, width=width, height=ROW - 6, class_=f"bar {kind}"))
+            x += width
+        marks.append(tag("text", at_end, x=x + 6, y=y + 15, class_="tick"))
+    return picture(height, title, description, marks)
+
+
+def _legend(series: int | str, name: str, x: float, y: float) -> list[Markup]:
+    kind = f"s{series}" if isinstance(series, int) else f"bar {series}"
+    return [
+        tag("rect", x=x, y=y - 10, width=12, height=12, rx=2, class_=kind),
+        tag("text", _cut(name, 22), x=x + 18, y=y, class_="tick"),
+    ]
+
+
+def _binned(days: range) -> tuple[list[date], list[list[int]], str]:
+    """First days of the bars, the places of the days in each, and what a bar is."""
+    dates = [datetime.fromtimestamp(day * 86400, UTC).date() for day in days]
+    for unit in ("day", "week", "month"):
+        bins: dict[date, list[int]] = {}
+        for place, each in enumerate(dates):
+            first = {"day": each, "week": date.fromordinal(each.toordinal() - each.weekday())}.get(
+                unit, each.replace(day=1)
+            )
+            bins.setdefault(first, []).append(place)
+        if len(bins) <= BARS:
+            break
+    return list(bins), list(bins.values()), unit
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: max(most - 1, 1)] + "…"
