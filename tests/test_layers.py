@@ -23,7 +23,7 @@ ALLOWED = {
     "new_labels": {"numerics", "posterior", "questions", "records"},
     "campaign": {"answer_book", "new_labels", "numerics", "posterior", "questions", "records", "standing"},
     "experiments": BELOW_EXPERIMENTS,
-    "labelling": BELOW_EXPERIMENTS | {"new_labels"},
+    "labelling": BELOW_EXPERIMENTS | {"_lazy", "new_labels"},
     "cluster": {"data", "models", "numerics", "posterior", "queries"},
     "_lazy": set(),
     "cli": BELOW_EXPERIMENTS | {"cluster", "experiments", "labelling"},
