@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-Features: TypeAlias = Any  # (n, d) float array, or csr_array: scipy brings no types to tell them apart
+Features: TypeAlias = Any  # (n, d) float array, csr_array or rows in shards: scipy brings no types to tell them apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,8 +19,8 @@ class LabelData:
 
     Parameters
     ----------
-    X : (n, d) array or csr_array of float
-        Features, finite.
+    X : (n, d) array or csr_array of float, or `labelwise.data.ShardedFeatures`
+        Features, finite. Those in shards are looked at when they are read.
     Y : (n, q) csr_array of bool
         True where the label is known to be present. Never True where the entry is not observed.
     observed : (n, q) csr_array of bool, or None
@@ -62,7 +62,8 @@ class LabelData:
                 raise ValueError(f"{what} has {len(names)} entries, but X has {size} {of}")
         check_unique("item id", self.item_ids)
         check_unique("label name", self.label_names)
-        _check_finite(self.X)
+        if not in_shards(self.X):
+            _check_finite(self.X)
         object.__setattr__(self, "Y", _tidy("Y", self.Y, (n, q)))
         if self.observed is not None:
             object.__setattr__(self, "observed", _tidy("observed", self.observed, (n, q)))
@@ -251,11 +252,18 @@ class Answer:
 
 def as_features(X: Any) -> Features:
     """X as a 2-D float array or csr_array, float32 and float64 kept."""
+    if in_shards(X):
+        return X
     X = X if sp.issparse(X) else _as_numbers("X", X)
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (items, features), got shape {X.shape}")
     X = sp.csr_array(X) if sp.issparse(X) else X
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def in_shards(X: Any) -> bool:
+    """Whether features are rows in files, of which some are read when asked for, and not a matrix."""
+    return hasattr(X, "shards") and hasattr(X, "blocks")
 
 
 def as_labels(Y: Any, observed: Any = None) -> tuple[sp.csr_array, sp.csr_array | None]:
@@ -341,7 +349,11 @@ def _as_numbers(what: str, values: Any) -> npt.NDArray[Any]:
 
 
 def _stack(X: Features, more: Features) -> Features:
-    """Rows of `more` under those of X, sparse or dense as X is."""
+    """Rows of `more` under those of X, sparse or dense as X is; in shards if X is."""
+    if in_shards(X):
+        return X.append(more)
+    if in_shards(more):
+        raise ValueError("items in shards cannot be added to a pool in memory: read the pool from shards, too")
     if sp.issparse(X):
         return sp.vstack([X, sp.csr_array(more)], format="csr")
     return np.vstack([X, more.toarray() if sp.issparse(more) else more])

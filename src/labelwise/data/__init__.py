@@ -6,6 +6,7 @@ from labelwise.data.cooccurrence import Cooccurrence, read_cooccurrence, write_c
 from labelwise.data.digit_pictures import make_digit_pictures
 from labelwise.data.errors import FormatError
 from labelwise.data.formats import BY_NAME, BY_SUFFIX, read, write
+from labelwise.data.sharded import FeaturePart, ShardedFeatures
 from labelwise.data.streams import Position, Stream, StreamBatch, open_stream
 from labelwise.data.synthetic import make_gaussian_labels, make_shapes, shapes_probabilities
 from labelwise.data.synthetic_streams import make_drifting_stream
@@ -17,8 +18,10 @@ __all__ = [
     "BY_NAME",
     "BY_SUFFIX",
     "Cooccurrence",
+    "FeaturePart",
     "FormatError",
     "Position",
+    "ShardedFeatures",
     "Stream",
     "StreamBatch",
     "TableLayout",

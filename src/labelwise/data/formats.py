@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from labelwise.data import arff, csv, jsonl, meka, mulan, parquet, xmc
+from labelwise.data import arff, csv, jsonl, meka, mulan, parquet, shards, xmc
 from labelwise.data._files import AnyPath, split_name
 from labelwise.data._table import TableLayout
 from labelwise.records import LabelData
@@ -26,17 +27,19 @@ BY_SUFFIX: dict[str, ModuleType] = {
     ".svm": xmc,
 }
 BY_NAME: dict[str, ModuleType] = {
-    module.__name__.rpartition(".")[2]: module for module in (*BY_SUFFIX.values(), mulan, meka)
+    module.__name__.rpartition(".")[2]: module for module in (*BY_SUFFIX.values(), mulan, meka, shards)
 }
 
 
 def read(path: AnyPath, *, format: str | None = None, **options: Any) -> LabelData:
     """Read a file into LabelData, by the format that its suffix says; .gz and .bz2 are uncompressed on the way.
 
+    A folder is read as a pool in shards, whose features stay in the files.
+
     Parameters
     ----------
-    path : path of the file
-    format : "arff", "mulan", "meka", "xmc", "csv", "jsonl" or "parquet"; None goes by the suffix
+    path : path of the file, or of a folder of shards
+    format : "arff", "mulan", "meka", "xmc", "csv", "jsonl", "parquet" or "shards"; None goes by the suffix
     options : those of the format's own `read`, for example `labels=`
 
     Examples
@@ -74,6 +77,8 @@ def _format_of(path: AnyPath, format: str | None) -> tuple[str, ModuleType]:
         if format not in BY_NAME:
             raise ValueError(f"format must be one of {', '.join(BY_NAME)}, got {format!r}")
         return format, BY_NAME[format]
+    if Path(path).is_dir():
+        return "shards", shards
     suffix = split_name(path)[1]
     if suffix not in BY_SUFFIX:
         raise ValueError(
