@@ -69,9 +69,14 @@ def wave_pool(n=80, d=5, q=4) -> tuple[np.ndarray, np.ndarray]:
     return X, X @ W + 0.4 * np.sin(2.1 * i * j) > 0.5 * (j - 1) / q
 
 
-def campaign_picks(strategy, model, n_start, n_picks):
-    """Rows of `wave_pool` in the order in which a campaign asks for them, one at a time, each answered in full."""
+def campaign_picks(strategy, model, n_start, n_picks, *, mirrored=False):
+    """Rows of `wave_pool` in the order in which a campaign asks for them, one at a time, each answered in full.
+
+    With `mirrored` there is one more label, the opposite of the first: every item then has one and lacks one.
+    """
     X, Y = wave_pool()
+    if mirrored:
+        Y = np.column_stack([Y, ~Y[:, 0]])
     observed = np.zeros(Y.shape, dtype=bool)
     observed[:n_start] = True
     campaign = Campaign(LabelData.from_arrays(X, Y, observed=observed), model=model, strategy=strategy)
@@ -87,4 +92,4 @@ def campaign_picks(strategy, model, n_start, n_picks):
 
 def exact_logistic() -> BinaryRelevance:
     """One logistic regression per label, solved so closely that packages agree on its probabilities."""
-    return BinaryRelevance(LogisticRegression(C=10, tol=1e-10, max_iter=10000))
+    return BinaryRelevance(LogisticRegression(C=10, solver="newton-cholesky", tol=1e-10))

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from functools import partial
 
+from labelwise.queries.adaptive_margin import AdaptiveMargin
 from labelwise.queries.balanced_pairs import BalancedPairs
-from labelwise.queries.base import Choice, ScoringStrategy, Strategy
+from labelwise.queries.base import Choice, LookingStrategy, ScoringStrategy, Strategy
 from labelwise.queries.diagnosis import Diagnosis
 from labelwise.queries.expected_loss_reduction import ExpectedLossReduction
 from labelwise.queries.item_confidence import ItemConfidence, SingleLabelLoss
@@ -14,7 +15,7 @@ from labelwise.queries.random import Random
 from labelwise.queries.target_entropy import TargetEntropy
 from labelwise.queries.uncertainty import Uncertainty
 
-BY_NAME: dict[str, Callable[[], Strategy]] = {
+BY_NAME: dict[str, Callable[[], Strategy | LookingStrategy]] = {
     "random": Random,
     "uncertainty": Uncertainty,
     "random_pairs": partial(Random, target="pairs"),
@@ -25,6 +26,7 @@ BY_NAME: dict[str, Callable[[], Strategy]] = {
     "target_entropy": TargetEntropy,
     "target_entropy_pairs": partial(TargetEntropy, target="pairs"),
     "label_covariance": LabelCovariance,
+    "adaptive_margin": AdaptiveMargin,
     "expected_loss_reduction": ExpectedLossReduction,
     "binary_minimisation": ItemConfidence,
     "mean_confidence": partial(ItemConfidence, over_labels="mean"),
@@ -35,12 +37,14 @@ BY_NAME: dict[str, Callable[[], Strategy]] = {
 
 __all__ = [
     "BY_NAME",
+    "AdaptiveMargin",
     "BalancedPairs",
     "Choice",
     "Diagnosis",
     "ExpectedLossReduction",
     "ItemConfidence",
     "LabelCovariance",
+    "LookingStrategy",
     "MutualInformation",
     "Random",
     "ScoringStrategy",

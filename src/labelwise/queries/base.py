@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from labelwise.numerics.choosing import best, open_entries
 from labelwise.posterior import FloatArray, LabelPosterior
+from labelwise.queries._answers import Known
 
 Target = Literal["items", "pairs"]
 BLOCK = 4096  # items scored at a time; bounds the memory of a walk over the pool
@@ -44,6 +45,21 @@ class Strategy(Protocol):
 
     def choose(self, posterior: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator) -> Choice:
         """Up to n questions about entries that are not `closed`; fewer where fewer are open or worth asking."""
+        ...
+
+
+class LookingStrategy(Protocol):
+    """What a campaign needs of a strategy that looks at answers."""
+
+    looks_at_answers: ClassVar[bool]
+
+    @property
+    def target(self) -> Target: ...
+
+    def choose(
+        self, posterior: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator, *, known: Known
+    ) -> Choice:
+        """As for other strategies; `known` is the pool that the questions are about, with every answer in it."""
         ...
 
 

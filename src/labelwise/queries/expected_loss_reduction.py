@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.linear_model import LogisticRegression
 
 from labelwise.numerics.choosing import open_entries
+from labelwise.numerics.softmax_regression import SoftmaxRegression
 from labelwise.posterior import FloatArray, LabelPosterior
 from labelwise.queries._answers import Answers, BoolArray, Known, Values, signed_values
 from labelwise.queries.base import BLOCK, Choice, Target, best_over_blocks
@@ -72,7 +72,7 @@ class ExpectedLossReduction:
         return Choice(rows, None, scores)
 
     def _blocks(
-        self, posterior: LabelPosterior, closed: sp.csr_array, answers: Answers, counter: Any
+        self, posterior: LabelPosterior, closed: sp.csr_array, answers: Answers, counter: SoftmaxRegression | None
     ) -> Iterator[tuple[int, FloatArray]]:
         for part, beliefs in posterior.blocks(BLOCK):
             p, answered = answers.believed(beliefs, part)
@@ -90,26 +90,13 @@ class ExpectedLossReduction:
         signed_values(np.zeros(0), self.values)
 
 
-def _learn_counts(posterior: LabelPosterior, answers: Answers, C: float) -> Any:
+def _learn_counts(posterior: LabelPosterior, answers: Answers, C: float) -> SoftmaxRegression | None:
     """A classifier of the number of labels given sorted shares, or None where no item was answered in full."""
     rows = answers.complete_rows()
     if rows.size == 0:
         return None
-    counts = np.diff(answers.Y[rows].indptr)
-    if counts.min() == counts.max():
-        return _Constant(int(counts[0]))
     p = np.clip(posterior.rows(rows).probabilities(), 0.0, 1.0)
-    return LogisticRegression(C=C, max_iter=1000).fit(_sorted_shares(p), counts)
-
-
-@dataclass(frozen=True)
-class _Constant:
-    """Every answered item has the same number of labels."""
-
-    count: int
-
-    def predict(self, shares: FloatArray) -> FloatArray:
-        return np.full(len(shares), float(self.count))
+    return SoftmaxRegression.fit(_sorted_shares(p), np.diff(answers.Y[rows].indptr), C=C)
 
 
 def _sorted_shares(p: FloatArray) -> FloatArray:
