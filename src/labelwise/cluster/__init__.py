@@ -4,6 +4,7 @@
 """
 
 from labelwise.cluster._connect import connected
+from labelwise.cluster.information import greedy_information
 from labelwise.cluster.online import fit_online
 
-__all__ = ["connected", "fit_online"]
+__all__ = ["connected", "fit_online", "greedy_information"]
