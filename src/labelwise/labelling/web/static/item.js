@@ -1,0 +1,67 @@
+// What an item looks like. Everything is put in as text, never as HTML.
+
+const $ = (id) => document.getElementById(id);
+const WORD = /[\p{L}\p{N}_]{2,}/gu; // what the model takes for a word
+
+export function showItem(question) {
+  const { text, pictures, fields, words } = question.show;
+  $("item-name").textContent = question.item;
+  $("why").textContent = question.why;
+  $("pictures").replaceChildren(...pictures.map((address) => picture(address, question.item)));
+  $("text").replaceChildren(...(text === null ? [] : marked(text, words)));
+  $("text").hidden = text === null;
+  $("legend").hidden = !$("text").querySelector("mark");
+  $("fields").tBodies[0].replaceChildren(...fields.map(([name, value]) => field(name, value)));
+  $("fields").hidden = fields.length === 0;
+}
+
+// Show only the words of one label, or of all.
+export function markFor(label) {
+  for (const mark of $("text").querySelectorAll("mark")) {
+    const said = JSON.parse(mark.dataset.labels);
+    const weight = label === null ? strongest(said)[1] : (said.find(([name]) => name === label)?.[1] ?? 0);
+    mark.classList.toggle("faint", weight === 0);
+    mark.classList.toggle("against", weight < 0);
+  }
+}
+
+function picture(address, name) {
+  const image = document.createElement("img");
+  image.src = address;
+  image.alt = `Picture of item ${name}`;
+  return image;
+}
+
+function field(name, value) {
+  const row = document.createElement("tr");
+  const head = document.createElement("th");
+  head.scope = "row";
+  head.textContent = name;
+  const cell = document.createElement("td");
+  cell.textContent = value;
+  row.append(head, cell);
+  return row;
+}
+
+function marked(text, words) {
+  const said = new Map();
+  for (const [word, label, weight] of words) said.set(word, [...(said.get(word) ?? []), [label, weight]]);
+  const parts = [];
+  let end = 0;
+  for (const found of text.matchAll(WORD)) {
+    const labels = said.get(found[0].toLowerCase());
+    if (!labels) continue;
+    const mark = document.createElement("mark");
+    mark.textContent = found[0];
+    mark.dataset.labels = JSON.stringify(labels);
+    mark.classList.toggle("against", strongest(labels)[1] < 0);
+    mark.title = labels.map(([name, weight]) => `${weight < 0 ? "against" : "for"} ${name}`).join(", ");
+    parts.push(text.slice(end, found.index), mark);
+    end = found.index + found[0].length;
+  }
+  return [...parts, text.slice(end)];
+}
+
+function strongest(said) {
+  return said.reduce((a, b) => (Math.abs(b[1]) > Math.abs(a[1]) ? b : a));
+}

@@ -1,0 +1,153 @@
+// Answers on their way to the server. Each waits in the browser's storage until the server says that it is on disk; sent
+// again after a failure it counts once, because the server takes one answer per lease.
+
+const RETRY = [500, 1000, 2000, 4000, 5000]; // milliseconds
+
+export class Failure extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status; // 0: no connection
+  }
+}
+
+export class Server {
+  constructor() {
+    this.csrf = document.querySelector("meta[name=csrf-token]").content;
+  }
+
+  async post(path, body) {
+    let response = await this.send(path, body);
+    if (response.status === 401 || response.status === 403) {
+      await this.signIn();
+      response = await this.send(path, body);
+    }
+    return this.read(response);
+  }
+
+  async send(path, body) {
+    try {
+      return await fetch(path, {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-csrf-token": this.csrf },
+        body: JSON.stringify(body),
+        credentials: "same-origin",
+      });
+    } catch {
+      throw new Failure(0, "no connection");
+    }
+  }
+
+  async read(response) {
+    let body = null;
+    try {
+      body = await response.json();
+    } catch {
+      throw new Failure(response.ok ? 0 : response.status, "the connection broke off");
+    }
+    if (!response.ok) {
+      const told = typeof body.detail === "string" ? body.detail : "the server did not understand the request";
+      throw new Failure(response.status, told);
+    }
+    return body;
+  }
+
+  // A new session or a new token, where one can be had: who works alone is let in, others need a link.
+  async signIn() {
+    try {
+      await fetch("/enter", { credentials: "same-origin" });
+      const response = await fetch("/api/session", { credentials: "same-origin" });
+      if (response.ok) this.csrf = (await response.json()).csrf;
+    } catch {
+      throw new Failure(0, "no connection");
+    }
+  }
+}
+
+export class Outbox {
+  // on: {saved(entry, reply), refused(entry, message), changed()}
+  constructor(server, project, who, ask, on) {
+    this.server = server;
+    this.prefix = `labelwise:${project}:${who}:answer:`;
+    this.ask = ask; // what else to say with an answer: how many items to have, and what is here already
+    this.on = on;
+    this.failures = 0;
+    this.trouble = null; // why the last try failed
+    this.sending = null; // the entry under way
+    this.timer = null;
+    this.wakeUp = this.wakeUp.bind(this);
+    window.addEventListener("online", this.wakeUp);
+  }
+
+  // Oldest first.
+  entries() {
+    const found = [];
+    for (let i = 0; i < localStorage.length; i += 1) {
+      const key = localStorage.key(i);
+      if (key.startsWith(this.prefix)) found.push(JSON.parse(localStorage.getItem(key)));
+    }
+    return found.sort((a, b) => a.at - b.at || a.order - b.order);
+  }
+
+  add(entry) {
+    this.order = (this.order ?? 0) + 1;
+    localStorage.setItem(this.prefix + entry.lease, JSON.stringify({ ...entry, at: Date.now(), order: this.order }));
+    this.on.changed();
+    this.wakeUp();
+  }
+
+  // Whether it could be taken out again before it was sent.
+  withdraw(lease) {
+    if (this.sending?.lease === lease || localStorage.getItem(this.prefix + lease) === null) return false;
+    localStorage.removeItem(this.prefix + lease);
+    this.on.changed();
+    return true;
+  }
+
+  holds(lease) {
+    return localStorage.getItem(this.prefix + lease) !== null;
+  }
+
+  wakeUp() {
+    clearTimeout(this.timer);
+    if (!this.sending) this.pump();
+  }
+
+  async pump() {
+    for (let entry = this.entries()[0]; entry; entry = this.entries()[0]) {
+      this.sending = entry;
+      try {
+        const body = { lease: entry.lease, ...this.ask() };
+        if (entry.kind === "answer") body.values = entry.values;
+        const reply = await this.server.post(`/api/${entry.kind}`, body);
+        this.settle(entry);
+        this.on.saved(entry, reply);
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error;
+        if ([400, 409, 422].includes(error.status)) {
+          this.settle(entry);
+          this.on.refused(entry, error.message);
+        } else {
+          this.sending = null;
+          this.trouble = error;
+          this.timer = setTimeout(this.wakeUp, RETRY[Math.min(this.failures, RETRY.length - 1)]);
+          this.failures += 1;
+          this.on.changed();
+          return;
+        }
+      }
+    }
+  }
+
+  settle(entry) {
+    this.sending = null;
+    this.failures = 0;
+    this.trouble = null;
+    localStorage.removeItem(this.prefix + entry.lease);
+    this.on.changed();
+  }
+
+  // Resolves when nothing is under way.
+  async quiet() {
+    while (this.sending) await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
