@@ -12,6 +12,7 @@ import pytest
 from labelwise import Answer, LabelData
 from labelwise.labelling import Project, ProjectError
 from labelwise.labelling.browse import PAGE, Browser, Search
+from labelwise.labelling.chance import kept_apart
 
 LABELS = ["left", "low", "far"]
 WORDS = ["alpha", "Beta", "Émile", "100%", "under_score", "back\\slash", 'quo"te', "text"]
@@ -159,6 +160,20 @@ def test_where_model_and_people_disagree(project):
     shown = Browser(project).find(Search(show="disagree")).items[0]
     _, value, believed = max(shown.disputed, key=lambda each: abs(each[1] - each[2]))
     assert abs(value - believed) == pytest.approx(far[shown.name], abs=1e-3)
+
+
+def test_beliefs_about_the_random_share_are_not_shown_before_the_answer(make):
+    project = make(control=0.5)
+    apart = [f"p{i - 1}" for i in range(1, 41) if kept_apart(project.settings, i)]
+    for i in range(40):
+        if f"p{i}" not in apart:
+            project.tell(Answer(f"p{i}", {"left": i % 2 == 0}), who="ann")
+    project.tell(Answer(apart[0], {"left": True}), who="ann")
+    project.refresh()
+    page = Browser(project).item(apart[0])
+    assert [label.probability is None for label in page.labels] == [False, True, True]
+    assert set(found(project, show="uncertain")) == {f"p{i}" for i in range(40)} - set(apart)
+    assert all(item.expected == () for item in Browser(project).find(Search(words=apart[1])).items)
 
 
 def test_an_answer_shows_at_once_and_so_does_taking_it_back(project):

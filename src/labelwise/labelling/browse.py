@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
 
+from labelwise.labelling.chance import kept_apart
 from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.history import UNKNOWN, History
 from labelwise.labelling.served import ServedProject
@@ -26,6 +27,7 @@ from labelwise.labelling.store.events import read_votes
 from labelwise.labelling.store.items import item_ids, show_item
 from labelwise.labelling.store.labels import StoredLabels, read_labels
 from labelwise.labelling.store.schema import NO, WHOLE_ITEM, YES
+from labelwise.labelling.terms import Settings
 
 SHOWS = ("all", "uncertain", "disagree", "unanswered")
 SAID = ("any", "yes", "no", "open")
@@ -120,6 +122,7 @@ class _Look:
     codes: Codes  # (m, q)
     snapshot: Snapshot | None
     columns: npt.NDArray[np.intp]  # (q,) of the snapshot; -1 for a label it does not have
+    settings: Settings
 
     def codes_of(self, numbers: npt.NDArray[np.int64]) -> Codes:
         """(k, q) what is known of some items."""
@@ -129,20 +132,26 @@ class _Look:
         return found
 
     def beliefs_of(self, numbers: npt.NDArray[np.int64]) -> Floats:
-        """(k, q) probabilities; NaN where nothing is believed."""
+        """(k, q) probabilities; NaN where nothing is believed.
+
+        What is believed of open labels of the random share is nobody's to see: it would spoil the answers.
+        """
         found = np.full((numbers.size, len(self.labels.ids)), np.nan)
         if self.snapshot is not None and self.snapshot.has_beliefs:
             place, there = _places(self.snapshot.items, numbers)
             used = self.columns >= 0
             found[np.ix_(there, used)] = self.snapshot.probabilities[np.ix_(place[there], self.columns[used])]
+            apart = kept_apart(self.settings, numbers)
+            found[apart[:, None] & (self.codes_of(numbers) == UNKNOWN)] = np.nan
         return found
 
     def uncertainty_of(self, numbers: npt.NDArray[np.int64]) -> Floats:
-        """(k,) bits; NaN where nothing is believed."""
+        """(k,) bits; NaN where nothing is believed, or it is not to be seen."""
         found = np.full(numbers.size, np.nan)
         if self.snapshot is not None and self.snapshot.has_beliefs:
             place, there = _places(self.snapshot.items, numbers)
             found[there] = self.snapshot.uncertainty[place[there]]
+            found[kept_apart(self.settings, numbers)] = np.nan
         return found
 
 
@@ -219,7 +228,7 @@ class Browser:
         touched = touched_since(connection, seen)
         if touched:
             known, codes = _overlaid(connection, labels, (known, codes), touched)
-        return _Look(labels, known, codes, snapshot, columns)
+        return _Look(labels, known, codes, snapshot, columns, self.project.settings)
 
     def _rows(self, connection: sa.Connection, look: _Look, numbers: npt.NDArray[np.int64]) -> tuple[FoundItem, ...]:
         rows = items_by_number(connection, numbers.tolist())

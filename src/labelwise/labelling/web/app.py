@@ -13,13 +13,21 @@ from starlette.staticfiles import StaticFiles
 from labelwise import __version__
 from labelwise.labelling.errors import AnswerRefused, ProjectError, StoreError
 from labelwise.labelling.served import ServedProject
-from labelwise.labelling.web import access, json_api, label_view, pictures_view
+from labelwise.labelling.web import (
+    access,
+    browse_view,
+    json_api,
+    label_view,
+    labels_view,
+    pictures_view,
+    progress_view,
+)
 from labelwise.labelling.web.dependencies import NotSignedIn, csrf_protected
 from labelwise.labelling.web.headers import only_loopback_names, put_headers
 from labelwise.labelling.web.site import Site
 
 # In the order of the navigation. A module has a `router`, and if it is a page, `NAVIGATION`: its title and address.
-PAGES: tuple[Any, ...] = (label_view,)
+PAGES: tuple[Any, ...] = (label_view, progress_view, browse_view, labels_view)
 # Modules that guard themselves (the door; what other programs call with a token of their own) come without the
 # protection against posts from other sites, which looks for a session.
 SELF_GUARDED: tuple[Any, ...] = (access,)

@@ -54,7 +54,7 @@ class Frame:
     height: float
     left: float = 48
     right: float = 16
-    top: float = 14
+    top: float = 28
     bottom: float = 40
 
     def x(self, value: float) -> float:
@@ -97,7 +97,7 @@ class Frame:
         ]
         middle = (self.left + right) / 2
         marks.append(tag("text", names[0], x=middle, y=self.height - 6, text_anchor="middle", class_="name"))
-        marks.append(tag("text", names[1], x=self.left - 40, y=self.top - 3, class_="name"))
+        marks.append(tag("text", names[1], x=8, y=12, class_="name"))
         return Markup("").join(marks)
 
     def _points(self, points: Iterable[tuple[float, float]]) -> str:

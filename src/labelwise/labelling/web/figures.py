@@ -30,8 +30,8 @@ def learning_curve(course: Sequence[Mapping[str, Any]], forecast: Mapping[str, A
         frame.axes([(x, f"{x:g}") for x in ticks(0, end)], [(y, f"{y:g}") for y in ticks(0, 1)], ("answers", "F1"))
     ]
     line = [(point["answers"], point["f1"]) for point in course]
-    bounds = [[(point["answers"], point[side]) for point in course] for side in ("low", "high")]
-    marks.append(frame.band(*bounds, class_="band"))
+    lower, upper = ([(point["answers"], point[side]) for point in course] for side in ("low", "high"))
+    marks.append(frame.band(lower, upper, "band"))
     marks.append(frame.line(line, "curve"))
     said = f"{last['f1']:.2f} ({last['low']:.2f} to {last['high']:.2f}) after {last['answers']} answers"
     if forecast:
@@ -144,8 +144,8 @@ def agreement_table(pairs: Sequence[PairFigures]) -> Markup | None:
         head = left + side * (i + 0.5)
         marks.append(tag("text", _cut(who, int(side // 7)), x=head, y=26.0, text_anchor="middle", class_="tick"))
         for j, other in enumerate(people):
-            pair = share.get(frozenset((who, other))) if i != j else None
-            marks += _cell(pair, (left + side * j, 34.0 + 32 * i), (side - 2, 30.0))
+            both = share.get(frozenset((who, other))) if i != j else None
+            marks += _cell(both, (left + side * j, 34.0 + 32 * i), (side - 2, 30.0))
     worst = min(pairs, key=lambda pair: pair.share)
     said = f"Least between {worst.first} and {worst.second}: {100 * worst.share:.0f} % of {worst.both} common answers."
     return picture(height, "Agreement between people", said, marks)

@@ -1,0 +1,157 @@
+"""Looking for items, and one item with its history, where an answer can be corrected."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Form, HTTPException, Query, Request
+from fastapi.responses import RedirectResponse, Response
+from pydantic import BaseModel, Field
+
+from labelwise.labelling.browse import SAID, SHOWS, Browser, FoundItem, Search
+from labelwise.labelling.errors import ProjectError
+from labelwise.labelling.people import User
+from labelwise.labelling.web.dependencies import CurrentUser, TheProject, project_of, render, site_of
+from labelwise.labelling.web.showing import shown_item
+from labelwise.records import Answer
+
+NAVIGATION = ("Browse", "/browse")
+SNIPPET = 280  # characters of a text in the list
+SHOWN_LABELS = 12  # of each kind in the list
+WORDS: dict[str, bool | None] = {"yes": True, "no": False, "unsure": None}
+router = APIRouter(include_in_schema=False)
+
+
+class Asked(BaseModel):
+    """The search form."""
+
+    words: str = Field("", max_length=400)
+    label: str = Field("", max_length=400)
+    said: str = Field("any", max_length=10)
+    who: str = Field("", max_length=400)
+    show: str = Field("all", max_length=10)
+    page: int = Field(1, ge=1, le=10**9)
+
+    def search(self) -> Search:
+        return Search(self.words, self.label or None, self.said, self.who or None, self.show)
+
+    def query(self) -> str:
+        """The same search as an address, without the page."""
+        said = self.model_dump(exclude={"page"}, exclude_defaults=True)
+        return urlencode({key: value for key, value in said.items() if value})
+
+
+class Correction(BaseModel):
+    """The button that was pressed beside a label: one of the three has its name."""
+
+    name: str = Field(max_length=4000)
+    yes: str = Field("", max_length=1000)
+    no: str = Field("", max_length=1000)
+    unsure: str = Field("", max_length=1000)
+    settle: bool = False
+
+    def answer(self) -> Answer:
+        said = {"yes": self.yes, "no": self.no, "unsure": self.unsure}
+        values = {label: WORDS[word] for word, label in said.items() if label}
+        return Answer(self.name, values, correction=True)  # type: ignore[arg-type]  # None is unsure: projects take it
+
+
+def browser_of(request: Request) -> Browser:
+    """One for all requests: it keeps the snapshot that it read."""
+    if not hasattr(request.app.state, "browser"):
+        request.app.state.browser = Browser(project_of(request))
+    browser: Browser = request.app.state.browser
+    return browser
+
+
+TheBrowser = Annotated[Browser, Depends(browser_of)]
+
+
+@router.get("/browse")
+def browse(request: Request, user: CurrentUser, browser: TheBrowser, asked: Annotated[Asked, Query()]) -> Response:
+    trouble, found = None, None
+    try:
+        found = browser.find(asked.search(), asked.page)
+    except ProjectError as error:
+        trouble = str(error)
+    return render(
+        request,
+        "browse.html.jinja",
+        400 if trouble else 200,
+        asked=asked,
+        found=found,
+        rows=[] if found is None else [_row(request, item) for item in found.items],
+        people=browser.people(),
+        labels=browser.project.label_names(),
+        shows=SHOWS,
+        saids=SAID,
+        query=asked.query(),
+        most=SHOWN_LABELS,
+        trouble=trouble,
+    )
+
+
+@router.get("/browse/item")
+def item(
+    request: Request, user: CurrentUser, browser: TheBrowser, name: Annotated[str, Query(max_length=4000)]
+) -> Response:
+    return _item_page(request, browser, name)
+
+
+@router.post("/browse/item")
+def correct(
+    request: Request, user: CurrentUser, project: TheProject, browser: TheBrowser, said: Annotated[Correction, Form()]
+) -> Response:
+    """Say yes, no or unsure to the label whose button was pressed, and come back to the item."""
+    if said.settle and not user.is_admin:
+        raise HTTPException(403, "only an admin can settle a label against what others said")
+    try:
+        if said.settle:
+            project.service.settle(said.answer(), user.name)
+        else:
+            project.service.tell([said.answer()], user.name)
+    except ProjectError as error:
+        return _item_page(request, browser, said.name, str(error))
+    return RedirectResponse(f"/browse/item?{urlencode({'name': said.name})}", 303)
+
+
+def _item_page(request: Request, browser: Browser, name: str, trouble: str | None = None) -> Response:
+    try:
+        found = browser.item(name)
+    except ProjectError as error:
+        raise HTTPException(404, str(error)) from None
+    user: User = request.state.user
+    labels = sorted(
+        found.labels,
+        key=lambda each: (each.known is not True, each.known is False, -(each.probability or 0), each.name),
+    )
+    return render(
+        request,
+        "item.html.jinja",
+        400 if trouble else 200,
+        item=found,
+        labels=labels,
+        shown=_shown(request, found.name, found.content),
+        events=[(each, when(each.at)) for each in reversed(found.events)],
+        mine={each.name: each.votes[user.name] for each in found.labels if user.name in each.votes},
+        trouble=trouble,
+    )
+
+
+def _row(request: Request, item: FoundItem) -> dict[str, Any]:
+    shown = _shown(request, item.name, item.content)
+    text = shown["text"] or " · ".join(f"{field}: {value}" for field, value in shown["fields"])
+    cut = text if len(text) <= SNIPPET else text[: SNIPPET - 1] + "…"
+    address = f"/browse/item?{urlencode({'name': item.name})}"
+    return {"item": item, "text": cut, "pictures": shown["pictures"][:1], "address": address}
+
+
+def _shown(request: Request, name: str, content: Any) -> dict[str, Any]:
+    return shown_item(name, content, site_of(request).project.settings.features)
+
+
+def when(at: float) -> str:
+    """A moment as people read it, in UTC."""
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}"

@@ -1,0 +1,40 @@
+"""How far the project is: pictures first, the figures beneath them. Nothing is computed here but drawings."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from labelwise.labelling.progress import NEXT, progress_of
+from labelwise.labelling.web import figures
+from labelwise.labelling.web.dependencies import CurrentUser, TheProject, render
+
+NAVIGATION = ("Progress", "/progress")
+DAYS_LISTED = 31  # in the table; the picture has them all
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/progress")
+def progress(request: Request, user: CurrentUser, project: TheProject) -> Response:
+    now = progress_of(project)
+    latest = [(day, place) for place, day in enumerate(now.days) if any(row[place] for row in now.by_person.values())]
+    return render(
+        request,
+        "progress.html.jinja",
+        now=now,
+        curve=figures.learning_curve(now.course, now.forecast),
+        days=figures.days_of_answers(now.days, now.by_person),
+        by_label=figures.answers_by_label(now.labels),
+        calibration=None if now.calibration is None else figures.calibration_plot(now.calibration),
+        agreement=figures.agreement_table(now.pairs),
+        expected=figures.expected_finds(now.following.labels, now.following.number),
+        listed_days=[(_date(day), place) for day, place in reversed(latest[-DAYS_LISTED:])],
+        trained_at=None if now.trained_at is None else f"{datetime.fromtimestamp(now.trained_at, UTC):%Y-%m-%d %H:%M}",
+        ahead=NEXT,
+    )
+
+
+def _date(day: int) -> str:
+    return f"{datetime.fromtimestamp(day * 86400, UTC):%Y-%m-%d}"
