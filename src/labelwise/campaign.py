@@ -17,8 +17,9 @@ from labelwise.numerics.choosing import random_items, random_pairs
 from labelwise.numerics.costs import Costs, Spent
 from labelwise.posterior import IgnorantPosterior, LabelPosterior
 from labelwise.questions import as_questions, embed_rows, interleave
-from labelwise.records import Answer, LabelData, Question, as_features
+from labelwise.records import Answer, LabelData, Question, as_features, in_shards
 from labelwise.standing import Standing, stand
+from labelwise.streamed_posterior import StreamedPosterior
 
 __all__ = ["Campaign", "Costs", "Model", "Spent", "refit_point"]
 
@@ -273,7 +274,9 @@ class Campaign:
         return self._guessed(model, self._data.X)
 
     def _guessed(self, model: Any, X: Any) -> LabelPosterior:
-        """The model's beliefs, with guesses at labels that were added with one."""
+        """The model's beliefs, with guesses at labels that were added with one; by parts where X is in shards."""
+        if in_shards(X):
+            return StreamedPosterior(X, self._data.n_labels, lambda rows: self._guessed(model, rows))
         n, refit = len(self._book), refit_point(len(self._book), self._book.corrected)
         return self._guesses.blend(model.posterior(X), X, model, self._book.training, n, refit)
 

@@ -7,7 +7,7 @@ share of the say that it earns by predicting answers it has not seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
 
+from labelwise.numerics.feature_spaces import FeatureSpace, Fourier, Landmarks, Part
 from labelwise.numerics.label_sketches import SketchSettings, SketchSums, sketch_rows
 from labelwise.numerics.sketched_answers import (
     as_probabilities,
@@ -25,7 +26,7 @@ from labelwise.numerics.sketched_answers import (
 from labelwise.numerics.term_weights import PreparedFeatures, learn_features
 from labelwise.posterior import BoolArray, FloatArray, ItemCovariance, LabelCovariances, LabelPosterior
 from labelwise.questions import did_you_mean
-from labelwise.records import LabelData
+from labelwise.records import LabelData, in_shards
 
 SETTINGS = SketchSettings(label_weight=0.0, noise_variance=1.0)  # answers want more noise than counts alone
 FEWEST_ANSWERS = 5  # of yes, and of no, before the model may have a say
@@ -149,6 +150,12 @@ class GuessedPosterior(LabelPosterior):
     def item_covariance(self) -> ItemCovariance | None:
         return self._inner.item_covariance()
 
+    def feature_space(self, basis: Landmarks | Fourier | None = None) -> FeatureSpace | None:
+        return self._inner.feature_space(basis)
+
+    def parts(self) -> Sequence[Part] | None:
+        return self._inner.parts()
+
     def rough(self) -> LabelPosterior:
         return GuessedPosterior(self._inner.rough(), self._guesses, self._prepare, self._X)
 
@@ -166,7 +173,8 @@ class GuessLearner:
 
     @cached_property
     def _prepare(self) -> PreparedFeatures:
-        return learn_features(self._data.X, "auto")
+        X = self._data.X
+        return learn_features(X[spread_rows(X.shape[0])] if in_shards(X) else X, "auto")
 
     def blend(
         self, beliefs: LabelPosterior, X: Any, model: Any, training: Callable[[int], Training], n: int, refit: int
@@ -205,8 +213,7 @@ class GuessLearner:
         if not any(new.counts for new in self._new.values()):
             return np.zeros(self._data.n_labels)
         n = self._data.n_items
-        sample = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.intp))
-        return n * model.posterior(self._data.X[sample]).probabilities().mean(axis=0)
+        return n * model.posterior(self._data.X[spread_rows(n)]).probabilities().mean(axis=0)
 
     def _model_shares(self, model: Any, training: Training) -> dict[str, float]:
         """By each half of the items predicted from the other: the share whose log-odds have the best likelihood."""
@@ -236,6 +243,11 @@ class GuessLearner:
                 guessed = by_column[c].probabilities(prepared)[told]
                 gains[name] = gains[name] + share_likelihoods(p[told, c], guessed, Y[~fit, c][told].astype(float))
         return shares | {name: float(SHARES[np.argmax(gain)]) for name, gain in gains.items()}
+
+
+def spread_rows(n: int) -> npt.NDArray[np.intp]:
+    """A sample of n rows, evenly spread."""
+    return np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.intp))
 
 
 def guess_label(

@@ -7,7 +7,7 @@ of size n × n or n × q × q exists unless somebody asks for exactly that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import ndtri
+
+from labelwise.numerics.feature_spaces import FeatureSpace, Fourier, Landmarks, Part
 
 FloatArray = npt.NDArray[np.floating[Any]]
 BoolArray = npt.NDArray[np.bool_]
@@ -117,6 +119,7 @@ class LabelPosterior:
     how sure it is of its own probabilities.
     """
 
+    is_streamed = False  # whether the features of the items are not in memory
     joint_draws = False  # whether blocks of items that are given generators in the same state get one common draw
 
     def __init__(self, n_items: int, n_labels: int) -> None:
@@ -138,6 +141,18 @@ class LabelPosterior:
 
     def item_covariance(self) -> ItemCovariance | None:
         """Covariance between the items, or None where the model has none."""
+        return None
+
+    def feature_space(self, basis: Landmarks | Fourier | None = None) -> FeatureSpace | None:
+        """The same covariance as that of a linear model in features, for any items, not only these.
+
+        Without a `basis` it is exact, and None where the kernel has no features, or too many; a basis approximates the
+        kernel. None also where the model has no covariance between items.
+        """
+        return None
+
+    def parts(self) -> Sequence[Part] | None:
+        """The features of the items in parts, as `feature_space` takes them; None where they are not at hand."""
         return None
 
     def feature_variances(self) -> FloatArray:

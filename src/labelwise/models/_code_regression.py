@@ -21,7 +21,7 @@ from labelwise.numerics.label_codes import KnownLabels, encode
 from labelwise.numerics.linear_algebra import CholeskyFactor, cholesky, dense
 from labelwise.numerics.row_completion import complete_rows
 from labelwise.numerics.shared_evidence import SharedOptimum, SharedSpectrum, maximise_evidence
-from labelwise.posterior import FloatArray, ItemCovariance
+from labelwise.posterior import FloatArray
 
 IntArray = npt.NDArray[np.intp]
 
@@ -208,7 +208,7 @@ class CodeRegression:
             mean += share[:, self.owners] * self.codes
         return Codes(mean, 1 / precision)
 
-    def item_covariance(self, X: Any) -> ItemCovariance:
+    def item_covariance(self, X: Any) -> FeatureCovariance | KernelCovariance:
         """Between the items X, given the training rows that are known in full."""
         solver, full = self.solver, self._full_rows
         if isinstance(solver, FeatureSolver):

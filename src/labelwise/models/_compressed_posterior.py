@@ -16,6 +16,7 @@ from labelwise.models._code_regression import CodeRegression
 from labelwise.models._label_decoders import Codes, Decoded, Decoder
 from labelwise.numerics.calibration import LogisticLink
 from labelwise.numerics.feature_scaling import FeatureScaling
+from labelwise.numerics.feature_spaces import FeatureSpace, Fourier, Landmarks, Part, array_parts
 from labelwise.numerics.label_codes import KnownLabels
 from labelwise.numerics.label_correlation import LabelCorrelation
 from labelwise.numerics.linear_algebra import dense
@@ -170,6 +171,13 @@ class CompressedPosterior(LabelPosterior):
         for start in range(0, self.n_items, size):
             part = slice(start, min(start + size, self.n_items))
             yield part, self.rows(part)
+
+    def feature_space(self, basis: Landmarks | Fourier | None = None) -> FeatureSpace | None:
+        covariance = self._fitted.regression.item_covariance(self._prepared)
+        return covariance.feature_space(self._fitted.scaling, basis)
+
+    def parts(self) -> list[Part]:
+        return list(array_parts(self._X))
 
     def item_covariance(self) -> ItemCovariance:
         """Covariance between the items given the rows known in full: the same for every code, before the noise."""

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwise.numerics.feature_solver import FeatureSolver, gram, quadratic_forms
+from labelwise.numerics.feature_spaces import FeatureSpace, Fourier, Landmarks, space_given, span_kernel
 from labelwise.numerics.kernels import Kernel
 from labelwise.numerics.linear_algebra import cholesky, dense, solve_lower
 from labelwise.posterior import FloatArray
@@ -64,6 +65,11 @@ class KernelCovariance:
         on_full = gram(self._kernel.features(self._X_full))
         return posterior_factor(on_full, self._kernel.features(self._X), self.noise)
 
+    def feature_space(self, prepare: Any, basis: Landmarks | Fourier | None) -> FeatureSpace | None:
+        """The same, or where the kernel has no features nearly the same, as a linear model in features."""
+        feature_map = span_kernel(self._kernel, basis, prepare, self._X.shape[1])
+        return None if feature_map is None else space_given(feature_map, prepare, self.noise, self._X_full)
+
 
 class FeatureCovariance:
     """noise · φ(x)ᵀ A⁻¹ φ(x') with A = Φ_fᵀ Φ_f + noise I, f the items answered in full."""
@@ -72,6 +78,7 @@ class FeatureCovariance:
         self._features = solver.feature_map(X)  # (n, D)
         self._gram = on_full  # (D, D)
         self._noise = solver.noise
+        self._map = solver.feature_map
 
     @property
     def noise(self) -> float:
@@ -90,6 +97,12 @@ class FeatureCovariance:
         if self._features.shape[1] >= self._features.shape[0]:
             return None
         return posterior_factor(self._gram, self._features, self.noise)
+
+    def feature_space(self, prepare: Any, basis: Landmarks | Fourier | None) -> FeatureSpace:
+        """The same as a linear model in features, which need no other basis."""
+        return FeatureSpace(
+            prepare, self._map, self.noise, np.asarray(self._gram / self.noise, dtype=np.float64), False
+        )
 
 
 def posterior_factor(on_full: FloatArray, features: Any, noise: float) -> FloatArray:

@@ -12,7 +12,8 @@ from scipy.special import ndtr, ndtri
 from labelwise.models._item_covariances import FeatureCovariance, KernelCovariance
 from labelwise.models._label_gp_state import FittedLabelGP
 from labelwise.numerics.feature_solver import FeatureSolver
-from labelwise.posterior import FloatArray, ItemCovariance, LabelCovariances, LabelPosterior
+from labelwise.numerics.feature_spaces import FeatureSpace, Fourier, Landmarks, Part, array_parts
+from labelwise.posterior import FloatArray, LabelCovariances, LabelPosterior
 
 
 class LabelGPPosterior(LabelPosterior):
@@ -62,7 +63,13 @@ class LabelGPPosterior(LabelPosterior):
         diagonal = deviation**2 * correlation.diagonal
         return LabelCovariances(diagonal, deviation[:, :, None] * correlation.factor)  # (n, q), (n, q, r)
 
-    def item_covariance(self) -> ItemCovariance:
+    def feature_space(self, basis: Landmarks | Fourier | None = None) -> FeatureSpace | None:
+        return self.item_covariance().feature_space(self._fitted.scaling, basis)
+
+    def parts(self) -> list[Part]:
+        return list(array_parts(self._X))
+
+    def item_covariance(self) -> FeatureCovariance | KernelCovariance:
         """Covariance between the items given the items answered in full, in units of the kernel."""
         if isinstance(self._fitted.solver, FeatureSolver):
             return FeatureCovariance(self._fitted.solver, self._fitted.full_rows_gram, self._prepared)

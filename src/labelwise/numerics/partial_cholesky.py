@@ -25,16 +25,35 @@ def pivoted_partial_cholesky(
     >>> np.allclose(F @ F.T + np.diag(lost), A)
     True
     """
+    rows, residual, _ = _factorise(diagonal, columns, rank)
+    return rows.T, residual
+
+
+def spanning_variables(covariance: FloatArray, rank: int) -> npt.NDArray[np.intp]:
+    """The pivots of the same: at most `rank` variables that span the others well, in rising order.
+
+    >>> spanning_variables(np.array([[4.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]]), 3)
+    array([0, 2])
+    """
+    return np.sort(_factorise(np.diagonal(covariance), lambda i: covariance[:, i], rank)[2])
+
+
+def _factorise(
+    diagonal: FloatArray, columns: Callable[[npt.NDArray[np.intp]], FloatArray], rank: int
+) -> tuple[FloatArray, FloatArray, npt.NDArray[np.intp]]:
+    """Fᵀ (r, n), what is lost (n,), and the pivots (r,)."""
     n = diagonal.size
     rows = np.zeros((min(rank, n), n))  # Fᵀ, so that each update reads and writes along memory
     residual = np.array(diagonal, dtype=np.float64)
     floor = NEGLIGIBLE * max(float(residual.max(initial=0.0)), np.finfo(float).tiny)
+    pivots = np.empty(len(rows), dtype=np.intp)
     for step in range(len(rows)):
         pivot = int(np.argmax(residual))
         if residual[pivot] <= floor:
-            return rows[:step].T, np.maximum(residual, 0.0)
+            rows, pivots = rows[:step], pivots[:step]
+            break
         column = columns(np.array([pivot]))[:, 0]  # (n,)
         rows[step] = (column - rows[:step, pivot] @ rows[:step]) / np.sqrt(residual[pivot])
         residual -= rows[step] ** 2
-        residual[pivot] = 0.0
-    return rows.T, np.maximum(residual, 0.0)
+        residual[pivot], pivots[step] = 0.0, pivot
+    return rows, np.maximum(residual, 0.0), pivots

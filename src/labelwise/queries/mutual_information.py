@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from labelwise.numerics.choosing import open_entries, open_items, random_items, random_pairs
-from labelwise.numerics.information import Criterion, LowRank, Picks, greedy_information
-from labelwise.numerics.partial_cholesky import pivoted_partial_cholesky
+from labelwise.numerics.feature_spaces import FeatureSpace, Fourier, Landmarks, feature_blocks
+from labelwise.numerics.information import Criterion, LowRank, LowRankBlocks, Picks, Run, greedy_information, run_here
+from labelwise.numerics.partial_cholesky import pivoted_partial_cholesky, spanning_variables
 from labelwise.posterior import FloatArray, IgnorantPosterior, ItemCovariance, LabelPosterior
 from labelwise.queries.base import Choice, Target, check_target
 from labelwise.queries.diagnosis import Diagnosis
 
 LARGEST_JOINT = 4000  # pairs in one joint system: a covariance of 128 MB
+PER_LANDMARK = 4  # items among which each landmark is found
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +43,12 @@ class MutualInformation:
     shortlist : int
         Items in the joint form; with q labels at most 4000 / q of them are used, and all where the pool is that small.
     max_dense : int
-        Largest pool handled by an n × n matrix where the kernel has no exact factor; above it, a partial Cholesky
-        factor of rank `rank` is used, and what it misses counts as noise of the item.
+        Largest pool handled by an n × n matrix where the kernel has no exact factor, and, of a pool in shards, the
+        most items that are loaded at once. Larger pools are walked in blocks, in the features of the kernel where it
+        has some, else in `rank` features that approximate it; what they miss counts as noise of the item.
+    approximation : "landmarks" or "fourier"
+        Features spanned by items that are far from one another (Nyström), or random Fourier features.
+    run : who does the work on the blocks, this process unless said otherwise; see `LowRankBlocks`
 
     References
     ----------
@@ -56,51 +63,69 @@ class MutualInformation:
     shortlist: int = 16
     max_dense: int = 6000
     rank: int = 500
+    approximation: Literal["landmarks", "fourier"] = "landmarks"
+    run: Run = field(default=run_here, repr=False)
 
     def choose(self, posterior: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator) -> Choice:
         check_target(self.target)
         if self.pairs not in ("item_then_labels", "joint"):
             raise ValueError(f'pairs must be "item_then_labels" or "joint", got {self.pairs!r}')
+        if self.approximation not in ("landmarks", "fourier"):
+            raise ValueError(f'approximation must be "landmarks" or "fourier", got {self.approximation!r}')
         if isinstance(posterior, IgnorantPosterior):
             return self._at_random(closed, n, rng)
         rows = open_items(closed)
         if rows.size == 0 or n == 0:
             nothing = np.empty(0, dtype=np.intp)
             return Choice(nothing, None if self.target == "items" else nothing, np.empty(0))
-        beliefs = posterior.rows(rows)
+        pool = _Pool(posterior, rows)
         if self.target == "items":
-            picks = self._items(beliefs, n)
+            picks = self._items(pool, n)
             return Choice(rows[picks.indices], None, picks.gains)
-        choice = (self._joint if self.pairs == "joint" else self._item_then_labels)(beliefs, closed[rows], n, rng)
+        choice = (self._joint if self.pairs == "joint" else self._item_then_labels)(pool, closed[rows], n, rng)
         return replace(choice, rows=rows[choice.rows])
 
     def _at_random(self, closed: sp.csr_array, n: int, rng: np.random.Generator) -> Choice:
         rows, labels = (random_items(closed, n, rng), None) if self.target == "items" else random_pairs(closed, n, rng)
         return Choice(rows, labels, np.zeros(rows.size))
 
-    def _items(self, beliefs: LabelPosterior, n: int) -> Picks:
-        covariance = _item_covariance(beliefs)
+    def _items(self, pool: _Pool, n: int) -> Picks:
+        if pool.n_items > self.max_dense and (space := self._space(pool)) is not None:
+            picks = greedy_information(pool.blocks(space, self.run), n, criterion=self.criterion)
+            return replace(picks, indices=np.searchsorted(pool.rows, picks.indices))
+        covariance = _item_covariance(pool.beliefs(self.max_dense))
         factor = covariance.factor()
-        if factor is not None and factor.shape[1] < beliefs.n_items / 3:
+        if factor is not None and factor.shape[1] < pool.n_items / 3:
             return greedy_information(LowRank(factor, covariance.noise), n, criterion=self.criterion)
-        if beliefs.n_items <= self.max_dense:
-            dense = covariance.columns(np.arange(beliefs.n_items))
+        if pool.n_items <= self.max_dense:
+            dense = covariance.columns(np.arange(pool.n_items))
             dense[np.diag_indices_from(dense)] += covariance.noise
             return greedy_information(dense, n, criterion=self.criterion)
         factor, lost = pivoted_partial_cholesky(covariance.diagonal(), covariance.columns, self.rank)
         return greedy_information(LowRank(factor, covariance.noise + lost), n, criterion=self.criterion)
 
-    def _item_then_labels(
-        self, beliefs: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator
-    ) -> Choice:
+    def _space(self, pool: _Pool) -> FeatureSpace | None:
+        """Features in which a large pool is walked block by block; None where the model offers none."""
+        if pool.posterior.parts() is None:
+            return None
+        exact = pool.posterior.feature_space()
+        if exact is not None and exact.known_gram.shape[0] < pool.n_items / 3:
+            return exact
+        if self.approximation == "fourier":
+            return pool.posterior.feature_space(Fourier(self.rank))
+        few = np.unique(np.linspace(0, pool.n_items - 1, min(pool.n_items, PER_LANDMARK * self.rank)).astype(np.intp))
+        covariance = _item_covariance(pool.of(few)).columns(np.arange(few.size))
+        return pool.posterior.feature_space(Landmarks(pool.features(few[spanning_variables(covariance, self.rank)])))
+
+    def _item_then_labels(self, pool: _Pool, closed: sp.csr_array, n: int, rng: np.random.Generator) -> Choice:
         """Items in the order of their information, and the labels of each: the published generalised form."""
         n_items = -(-n // self.diagnosis.labels_per_item)
         rows, labels, scores = [], [], []
         chosen = 0
-        order = self._items(beliefs, min(beliefs.n_items, n)).indices
+        order = self._items(pool, min(pool.n_items, n)).indices
         for start in range(0, order.size, n_items):
             part = order[start : start + n_items]
-            place, which, score = self.diagnosis.labels_of(beliefs.rows(part), closed[part], rng)
+            place, which, score = self.diagnosis.labels_of(pool.of(part), closed[part], rng)
             rows.append(part[place])
             labels.append(which)
             scores.append(score)
@@ -109,18 +134,18 @@ class MutualInformation:
                 break
         return Choice(np.concatenate(rows)[:n], np.concatenate(labels)[:n], np.concatenate(scores)[:n])
 
-    def _joint(self, beliefs: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator) -> Choice:
+    def _joint(self, pool: _Pool, closed: sp.csr_array, n: int, rng: np.random.Generator) -> Choice:
         """Pairs over a shortlist of items, or over the whole pool where it is small, by one joint covariance.
 
         Between pair (i, j) and pair (i', j') it is ρ(i, i') times entry (j, j') of G_i G_i'ᵀ, where G_i G_iᵀ is the
         label covariance of item i and ρ the correlation of the items' predictions, noise included. For a model that
         believes in one label covariance this is the Kronecker product of both; for any other it is still positive.
         """
-        q = beliefs.n_labels
+        q = pool.posterior.n_labels
         affordable = max(1, LARGEST_JOINT // q)
-        n_items = beliefs.n_items if beliefs.n_items <= affordable else min(self.shortlist, affordable)
-        items = self._items(beliefs, max(n_items, -(-n // q))).indices
-        part = beliefs.rows(items)
+        n_items = pool.n_items if pool.n_items <= affordable else min(self.shortlist, affordable)
+        items = self._items(pool, max(n_items, -(-n // q))).indices
+        part = pool.of(items)
         covariance = _item_covariance(part)
         between = covariance.columns(np.arange(items.size)) + covariance.noise * np.eye(items.size)
         scale = np.sqrt(np.diag(between))
@@ -130,6 +155,52 @@ class MutualInformation:
         costs = np.tile(self.diagnosis.label_costs(q), items.size)
         picks = greedy_information(joint, n, eligible=free, criterion=self.criterion, costs=costs)
         return Choice(items[picks.indices // q], picks.indices % q, picks.gains_per_cost)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pool:
+    """The open items of a posterior, by their place among themselves."""
+
+    posterior: LabelPosterior
+    rows: npt.NDArray[np.intp]  # rising
+
+    @property
+    def n_items(self) -> int:
+        return self.rows.size
+
+    @cached_property
+    def _all(self) -> LabelPosterior:
+        return self.posterior.rows(self.rows)
+
+    def beliefs(self, most: int) -> LabelPosterior:
+        """About all of them; of a pool in shards at most so many are loaded."""
+        if self.posterior.is_streamed and self.n_items > most:
+            raise ValueError(
+                f"the {self.n_items} open items of this pool are in shards, and the model's covariance between them "
+                "has no features to walk it by: use LabelGP or CompressedLabelGP, or another strategy"
+            )
+        return self._all
+
+    def of(self, places: npt.NDArray[np.intp]) -> LabelPosterior:
+        """About some of them."""
+        return self.posterior.rows(self.rows[places])
+
+    def features(self, places: npt.NDArray[np.intp]) -> Any:
+        """Of some of them, rising, as the user gave them."""
+        parts = self.posterior.parts() or ()
+        rows, found = self.rows[places], []
+        for part in parts:
+            mine = rows[(rows >= part.start) & (rows < part.start + part.n_rows)] - part.start
+            if mine.size:
+                found.append(part.load(mine))
+        return sp.vstack(found, format="csr") if sp.issparse(found[0]) else np.concatenate(found)
+
+    def blocks(self, space: FeatureSpace, run: Run) -> LowRankBlocks:
+        """In the features of a space, for the streamed engine."""
+        in_pool = np.zeros(self.posterior.n_items, dtype=bool)
+        in_pool[self.rows] = True
+        blocks = feature_blocks(self.posterior.parts() or (), space)
+        return LowRankBlocks(blocks, known_gram=space.known_gram, in_pool=in_pool, run=run)
 
 
 def _item_covariance(beliefs: LabelPosterior) -> ItemCovariance:
