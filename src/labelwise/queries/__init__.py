@@ -7,6 +7,7 @@ from labelwise.queries.adaptive_margin import AdaptiveMargin
 from labelwise.queries.balanced_pairs import BalancedPairs
 from labelwise.queries.base import Choice, LookingStrategy, ScoringStrategy, Strategy
 from labelwise.queries.diagnosis import Diagnosis
+from labelwise.queries.dummy_label_ranking import DummyLabelRanking
 from labelwise.queries.expected_loss_reduction import ExpectedLossReduction
 from labelwise.queries.item_confidence import ItemConfidence, SingleLabelLoss
 from labelwise.queries.label_covariance import LabelCovariance
@@ -27,6 +28,8 @@ BY_NAME: dict[str, Callable[[], Strategy | LookingStrategy]] = {
     "target_entropy_pairs": partial(TargetEntropy, target="pairs"),
     "label_covariance": LabelCovariance,
     "adaptive_margin": AdaptiveMargin,
+    "dummy_label_ranking": DummyLabelRanking,
+    "dummy_label_ranking_pairs": partial(DummyLabelRanking, target="pairs"),
     "expected_loss_reduction": ExpectedLossReduction,
     "binary_minimisation": ItemConfidence,
     "mean_confidence": partial(ItemConfidence, over_labels="mean"),
@@ -41,6 +44,7 @@ __all__ = [
     "BalancedPairs",
     "Choice",
     "Diagnosis",
+    "DummyLabelRanking",
     "ExpectedLossReduction",
     "ItemConfidence",
     "LabelCovariance",

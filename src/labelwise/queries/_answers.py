@@ -58,6 +58,10 @@ class Answers:
             )
         return cls(known.Y, known.observed)
 
+    def of_rows(self, rows: IntArray) -> Answers:
+        """The answers about some of the items, in this order."""
+        return Answers(self.Y[rows], None if self.observed is None else self.observed[rows])
+
     def per_item(self) -> IntArray:
         """(n,) labels of each item that were answered."""
         if self.observed is None:
