@@ -1,4 +1,4 @@
-"""One real cluster for all tests of a module: a scheduler and two worker processes on free ports."""
+"""One real cluster for all tests here: a scheduler and two worker processes on free ports."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ pytest.importorskip("distributed", reason="needs the extra cluster")
 from labelwise.cluster import connected
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def client():
     with connected(2) as client:
         yield client

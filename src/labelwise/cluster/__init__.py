@@ -4,7 +4,8 @@
 """
 
 from labelwise.cluster._connect import connected
+from labelwise.cluster.factors import fit_factors
 from labelwise.cluster.information import greedy_information
 from labelwise.cluster.online import fit_online
 
-__all__ = ["connected", "fit_online", "greedy_information"]
+__all__ = ["connected", "fit_factors", "fit_online", "greedy_information"]

@@ -139,11 +139,11 @@ class Learnt:
         return np.asarray(X @ self.factors.weights) @ self.loadings().T + self.biases()
 
 
-def prepare_fit(problem: FactorProblem, settings: FactorSettings) -> FactorFit:
-    """Everything a sweep needs; the feature matrix is factored here, once."""
+def prepare_fit(problem: FactorProblem, settings: FactorSettings, *, factored: bool = True) -> FactorFit:
+    """Everything a sweep needs; the feature matrix is factored here, once, unless somebody else does that."""
     p = settings.penalties
     data = FactorData.of(problem.Y, problem.observed, problem.counts)
-    regression = FeatureRegression(problem.X, p.features / p.items)
+    regression = FeatureRegression(problem.X, p.features / p.items, method="auto" if factored else "cg")
     return FactorFit(data, p, regression, settings.solver, settings.bias, settings.learn_overdispersion)
 
 

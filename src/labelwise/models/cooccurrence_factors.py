@@ -13,6 +13,7 @@ from labelwise.models._factor_stream import Batch, FactorStream
 from labelwise.models._factor_training import (
     FactorProblem,
     FactorSettings,
+    Learnt,
     Schedule,
     check_settings,
     count_labels,
@@ -196,6 +197,17 @@ class CooccurrenceFactors(LabelModel):
 
         `on_step(sweep, objective)` is called after every sweep.
         """
+        return self._fit(X, Y, observed, learn_factors, on_step)
+
+    def _fit(
+        self,
+        X: Any,
+        Y: Any,
+        observed: Any,
+        learn: Callable[[FactorProblem, FactorSettings, Schedule], tuple[Learnt, list[float]]],
+        on_step: Callable[[int, float], None] | None = None,
+    ) -> Self:
+        """Prepare, choose what is left to choose, and let `learn` do the sweeps."""
         check_settings(self, CHOICES, POSITIVE)
         X, Y, observed = self._check_training(X, Y, observed)
         scaling = learn_preparation(X, self.scale)
@@ -207,7 +219,7 @@ class CooccurrenceFactors(LabelModel):
         choice = choose(self, problem, settings)
         settings = with_feature_penalty(settings, choice.penalty)
         schedule = Schedule(choice.n_iterations, self.tolerance, on_step)
-        self._learnt, self.objective_ = learn_factors(problem, settings, schedule)
+        self._learnt, self.objective_ = learn(problem, settings, schedule)
         self.feature_penalty_, self.n_iterations_ = choice.penalty, choice.n_iterations
         self.trial_scores_, self.factors_ = tuple(choice.scores.items()), self._learnt.factors
         rate = float(base_rates(Y[:, answered], observed[:, answered]).mean())

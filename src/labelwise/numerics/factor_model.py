@@ -231,9 +231,9 @@ class FactorFit:
     def objective(self, f: Factors) -> float:
         """Log-likelihoods and log-priors, up to the priors' constants, summed in float64."""
         p = self.penalties
-        total = _view_likelihood(self.item_view(f), f.items)
+        total = view_likelihood(self.item_view(f), f.items)
         if self.data.counts is not None:
-            total += _view_likelihood(self.label_views(f)[1], f.labels)
+            total += view_likelihood(self.label_views(f)[1], f.labels)
             total += p.counts_weight * self.data.counts.constant(f.overdispersion)
         squares = (
             (p.items, f.items - f.expected),
@@ -262,7 +262,7 @@ def better_overdispersion(m: FloatArray, spent: float, r: float) -> float:
     return r
 
 
-def _view_likelihood(view: View, A: FloatArray) -> float:
+def view_likelihood(view: View, A: FloatArray) -> float:
     total = 0.0
     for part in row_chunks(*view.trials.shape):
         some = view.rows(part)

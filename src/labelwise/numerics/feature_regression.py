@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +16,7 @@ from labelwise.numerics.linear_algebra import cholesky, dense
 
 FloatArray = npt.NDArray[np.floating[Any]]
 LARGEST_FACTOR = 5000  # rows of a system that is factored; larger ones are solved by conjugate gradients
+STEPS, TOLERANCE = 30, 1e-6  # of those: at most, and the residual to stop at, against the right side
 BLOCK = 2048  # rows whose quadratic forms are held at once
 
 
@@ -32,7 +34,7 @@ class FeatureRegression:
     """
 
     def __init__(
-        self, X: Any, penalty: float, *, method: str = "auto", steps: int = 30, tolerance: float = 1e-6
+        self, X: Any, penalty: float, *, method: str = "auto", steps: int = STEPS, tolerance: float = TOLERANCE
     ) -> None:
         self.X, self.penalty = X, float(penalty)
         self._steps, self._tolerance = steps, tolerance
@@ -45,7 +47,7 @@ class FeatureRegression:
     def _invert(self) -> FloatArray:
         """The inverse, in float64 and then in X's precision: one matrix product instead of two triangular solves."""
         X = self.X.astype(np.float64)
-        return _ridge_inverse(dense(X @ X.T if self._dual else X.T @ X), self.penalty).astype(self.X.dtype)
+        return ridge_inverse(dense(X @ X.T if self._dual else X.T @ X), self.penalty).astype(self.X.dtype)
 
     def solve(self, U: FloatArray, start: FloatArray | None = None) -> FloatArray:
         """(d, k) the weights; `start` is where conjugate gradients begin."""
@@ -60,25 +62,8 @@ class FeatureRegression:
         return np.asarray(self.X @ W)
 
     def _conjugate_gradients(self, right: FloatArray, start: FloatArray | None) -> FloatArray:
-        """A step length per factor; each step lowers the ridge loss, so stopping early is still an improvement."""
-        W = np.zeros_like(right) if start is None else start.copy()
         diagonal = self._column_norms() + self.penalty  # (d,)
-        residual = right - self._multiply(W)
-        goal = self._tolerance * np.linalg.norm(right, axis=0)
-        z = residual / diagonal[:, None]
-        p, rz = z, np.einsum("dk,dk->k", residual, z)
-        tiny = np.finfo(right.dtype).tiny
-        for _ in range(self._steps):
-            if (np.linalg.norm(residual, axis=0) <= goal).all():
-                break
-            Hp = self._multiply(p)
-            length = rz / np.maximum(np.einsum("dk,dk->k", p, Hp), tiny)
-            W += length * p
-            residual = residual - length * Hp
-            z = residual / diagonal[:, None]
-            rz, before = np.einsum("dk,dk->k", residual, z), rz
-            p = z + (rz / np.maximum(before, tiny)) * p
-        return W
+        return ridge_gradients(right, self._multiply, diagonal, start, steps=self._steps, tolerance=self._tolerance)
 
     def _multiply(self, P: FloatArray) -> FloatArray:
         return np.asarray(self._transposed @ (self.X @ P)) + self.penalty * P
@@ -88,7 +73,39 @@ class FeatureRegression:
         return np.asarray(squared.sum(axis=0)).ravel().astype(self.X.dtype)
 
 
-def _ridge_inverse(gram: FloatArray, penalty: float) -> FloatArray:
+def ridge_gradients(
+    right: FloatArray,
+    multiply: Callable[[FloatArray], FloatArray],
+    diagonal: FloatArray,
+    start: FloatArray | None = None,
+    *,
+    steps: int = STEPS,
+    tolerance: float = TOLERANCE,
+) -> FloatArray:
+    """(d, k) towards (XᵀX + λI) W = right by conjugate gradients, a step length per factor.
+
+    Each step lowers the ridge loss, so stopping early is still an improvement.
+    """
+    W = np.zeros_like(right) if start is None else start.copy()
+    residual = right - multiply(W)
+    goal = tolerance * np.linalg.norm(right, axis=0)
+    z = residual / diagonal[:, None]
+    p, rz = z, np.einsum("dk,dk->k", residual, z)
+    tiny = np.finfo(right.dtype).tiny
+    for _ in range(steps):
+        if (np.linalg.norm(residual, axis=0) <= goal).all():
+            break
+        Hp = multiply(p)
+        length = rz / np.maximum(np.einsum("dk,dk->k", p, Hp), tiny)
+        W += length * p
+        residual = residual - length * Hp
+        z = residual / diagonal[:, None]
+        rz, before = np.einsum("dk,dk->k", residual, z), rz
+        p = z + (rz / np.maximum(before, tiny)) * p
+    return W
+
+
+def ridge_inverse(gram: FloatArray, penalty: float) -> FloatArray:
     """(G + λI)⁻¹ from its Cholesky factor, in half the time of solving for the columns of I; G is overwritten."""
     gram[np.diag_indices_from(gram)] += penalty
     half, _ = lapack.dpotri(cholesky(gram, overwrite=True), lower=1)
@@ -110,12 +127,12 @@ class FeatureUncertainty:
     def _inverse(self) -> tuple[bool, Any, FloatArray]:
         """Whether it is the items' system, the rows used, and (XᵀX + λI)⁻¹ or (XXᵀ + λI)⁻¹."""
         if self._gram is not None:
-            return False, self._X, _ridge_inverse(self._gram.copy(), self._penalty)
+            return False, self._X, ridge_inverse(self._gram.copy(), self._penalty)
         X = self._X.astype(np.float64)
         if min(X.shape) > LARGEST_FACTOR:
             X = X[np.linspace(0, X.shape[0] - 1, LARGEST_FACTOR).astype(np.intp)]
         dual = X.shape[0] < X.shape[1]
-        return dual, X, _ridge_inverse(dense(X @ X.T if dual else X.T @ X), self._penalty)
+        return dual, X, ridge_inverse(dense(X @ X.T if dual else X.T @ X), self._penalty)
 
     def between(self, X: Any) -> FeatureCovariance:
         return FeatureCovariance(self, X)

@@ -8,7 +8,7 @@ rows at once, whose two products per step are plain matrix products and which ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -91,24 +91,49 @@ def _conjugate_gradients(systems: list[System], right: FloatArray, penalty: floa
     """A few steps from zero on every row at once, preconditioned by the system of the mean weights."""
     lead = penalty * np.eye(right.shape[1])
     for weights, F in systems:
-        lead += (F * weights.mean(axis=0)[:, None]).T @ F
+        lead += mean_gram(weights, F)
     inverse = np.linalg.inv(lead).astype(right.dtype)  # (k, k)
-    tiny = np.finfo(right.dtype).tiny
-    solution = np.zeros_like(right)
-    z = right @ inverse
-    p, rz = z, np.einsum("ik,ik->i", right, z)
-    for step in range(steps):
+
+    def multiply(p: FloatArray) -> FloatArray:
         Hp = penalty * p
         for weights, F in systems:
-            along = p @ F.T
-            along *= weights
-            Hp += along @ F
+            Hp += weighted_products(weights, F, p)
+        return Hp
+
+    return conjugate_gradients(right, multiply, lambda r: r @ inverse, steps)
+
+
+def mean_gram(weights: FloatArray, F: FloatArray) -> FloatArray:
+    """(k, k) Fᵀ diag(mean of the weights over rows) F; over parts of the shared rows it adds up."""
+    return (F * weights.mean(axis=0)[:, None]).T @ F
+
+
+def weighted_products(weights: FloatArray, F: FloatArray, p: FloatArray) -> FloatArray:
+    """(rows, k) of Fᵀ diag(ω_i) F p_i; over parts of the shared rows it adds up."""
+    along = p @ F.T
+    along *= weights
+    return along @ F
+
+
+def conjugate_gradients(
+    right: FloatArray,
+    multiply: Callable[[FloatArray], FloatArray],
+    precondition: Callable[[FloatArray], FloatArray],
+    steps: int,
+) -> FloatArray:
+    """A few steps from zero on the systems of all rows at once, each row with its own step length."""
+    tiny = np.finfo(right.dtype).tiny
+    solution = np.zeros_like(right)
+    z = precondition(right)
+    p, rz = z, np.einsum("ik,ik->i", right, z)
+    for step in range(steps):
+        Hp = multiply(p)
         length = rz / np.maximum(np.einsum("ik,ik->i", p, Hp), tiny)  # 0 where a row is exact already
         solution += length[:, None] * p
         if step + 1 == steps:
             break
         right = right - length[:, None] * Hp
-        z = right @ inverse
+        z = precondition(right)
         rz, before = np.einsum("ik,ik->i", right, z), rz
         p = z + (rz / np.maximum(before, tiny))[:, None] * p
     return solution
