@@ -100,6 +100,19 @@ def test_certain_labels_are_still_asked_at_random():
     assert set(first.rows) != set(choose(p, 9, seed=1).rows)
 
 
+def test_a_label_nobody_found_is_asked_where_the_others_explain_least():
+    p = np.full((400, 3), 0.02)
+    p[:200, 0], p[200:, 0] = 0.9, 0.1  # half of the items have a likely label
+    weights = np.exp(-p.sum(axis=1))
+    share = weights[200:].sum() / weights.sum()
+    drawn = np.concatenate([rows_of(choose(p, 30, focus=0.0, seed=seed), label=2) for seed in range(60)])
+    assert abs((drawn >= 200).mean() - share) < 4 * np.sqrt(share * (1 - share) / drawn.size)
+
+
+def rows_of(choice, label):
+    return choice.rows[choice.labels == label]
+
+
 @pytest.mark.parametrize("n", [0, 1, 7, 100, 1000])
 def test_shares_add_up_and_keep_their_bounds(n):
     rng = np.random.default_rng(n)

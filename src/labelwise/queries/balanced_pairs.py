@@ -16,6 +16,7 @@ from labelwise.posterior import FloatArray, LabelPosterior
 from labelwise.queries.base import BLOCK, Choice, Target
 
 LARGEST_SHARE = 4.0  # of a label, in even shares: no label takes the whole batch, and few candidates need be kept
+MOST_EXPECTED = 6.0  # labels of an item, beyond which it counts as explained
 IntArray = npt.NDArray[np.intp]
 
 
@@ -26,6 +27,9 @@ class BalancedPairs:
     A question aimed at a label finds its rare positives, which random items do not; sharing the batch keeps a few
     frequent labels, whose items all look uncertain, from taking every question. The share of a label grows with the
     uncertainty it has left. Chosen pairs of one item come one after the other, so that a person reads it once.
+
+    A label that nobody found yet looks alike on all items. It is asked about items drawn at random, those that the
+    other labels explain least the most often: an item with few likely labels is the place for one not seen so far.
 
     Parameters
     ----------
@@ -72,7 +76,8 @@ class BalancedPairs:
         even = max(1.0, n / max(posterior.n_labels, 1))
         kept = _Candidates(posterior.n_labels, int(np.ceil(LARGEST_SHARE * even)))
         for part, beliefs in posterior.blocks(BLOCK):
-            kept.add(part.start, _entropies(beliefs), open_entries(closed[part]), rng)
+            p = np.clip(beliefs.probabilities(), 0.0, 1.0)  # (n, q)
+            kept.add(part.start, entr(p) + entr(1 - p), open_entries(closed[part]), _tie_breaks(p, rng))
         shares = _shares((kept.mean_entropies() / prices) ** self.focus, kept.counts, n, rng)
         rows, labels, worth = kept.in_units_of_the_last(shares)
         ranked = worth if costs.read == 0 else _per_cost(rows, worth, prices[labels], costs.read)
@@ -93,12 +98,11 @@ class _Candidates:
         self.counts = np.zeros(n_labels, dtype=np.intp)  # open items of each label
         self.sums = np.zeros(n_labels)  # of their entropies
 
-    def add(self, start: int, entropies: FloatArray, free: npt.NDArray[np.bool_], rng: np.random.Generator) -> None:
-        """One more block, (n, q) each; ties between items are broken by a jitter too small to matter otherwise."""
+    def add(self, start: int, entropies: FloatArray, free: npt.NDArray[np.bool_], ties: FloatArray) -> None:
+        """One more block, (n, q) each; `ties` between 0 and 1 decide between items that are otherwise alike."""
         self.counts += free.sum(0)
         self.sums += np.where(free, entropies, 0.0).sum(0)
-        jittered = entropies + TIE * rng.random(entropies.shape)
-        fresh = np.where(free, jittered, -np.inf).T  # (q, n)
+        fresh = np.where(free, entropies + TIE * ties, -np.inf).T  # (q, n)
         rows = np.broadcast_to(start + np.arange(fresh.shape[1]), fresh.shape)
         entropies = np.concatenate([self.entropies, fresh], axis=1)
         rows = np.concatenate([self.rows, rows], axis=1)
@@ -119,9 +123,14 @@ class _Candidates:
         return self.rows[labels, place], labels, worth[labels, place]
 
 
-def _entropies(beliefs: LabelPosterior) -> FloatArray:
-    p = np.clip(beliefs.probabilities(), 0.0, 1.0)
-    return entr(p) + entr(1 - p)  # (n, q)
+def _tie_breaks(p: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """(n, q) draws between 0 and 1; the highest are a sample of the items with weights exp(−expected labels).
+
+    That is about the chance that an item has none of the labels found so far. Draws u to the power 1 / weight are how
+    Efraimidis and Spirakis sample with weights, without replacement.
+    """
+    inverse_weights = np.exp(np.minimum(p.sum(axis=1), MOST_EXPECTED))
+    return rng.random(p.shape) ** inverse_weights[:, None]
 
 
 def _shares(weights: FloatArray, counts: IntArray, n: int, rng: np.random.Generator) -> IntArray:
