@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from click.core import ParameterSource
 from rich.console import Console
 from rich.table import Table as Grid
 
@@ -32,7 +31,16 @@ from labelwise.experiments.presets import papers_arena, quick_arena
 from labelwise.experiments.simulate import Schedule
 from labelwise.experiments.sources import Source
 
-FREE = ("sources", "out", "jobs", "seeds", "metric", "data_folder", "as_json")  # what may be given with preset or file
+FREE = (
+    "sources",
+    "out",
+    "jobs",
+    "cluster",
+    "seeds",
+    "metric",
+    "data_folder",
+    "as_json",
+)  # what may be given with preset or file
 COLOURS = {"better": "green", "worse": "red"}
 
 
@@ -43,7 +51,7 @@ def is_arena(sources: Sequence[str]) -> bool:
 
 def arena_of(ctx: typer.Context, sources: Sequence[str]) -> Arena:
     """The arena that the arguments and options of `labelwise simulate` describe."""
-    given = {name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    given = {name for name in ctx.params if _is_given(ctx, name)}
     at_least_one("--seeds", ctx.params["seeds"])
     at_least_one("--jobs", ctx.params["jobs"])
     if sources[0] != "arena" and not sources[0].endswith(".toml"):
@@ -101,6 +109,11 @@ def print_arena(result: ArenaResult) -> None:
                 grid.add_row(f"  {arm_name(s.model, s.strategy)}", *cells)
         console.print(grid)
         console.print(f"\n[bold]{headline(standings)}[/]")
+
+
+def _is_given(ctx: typer.Context, name: str) -> bool:
+    """Whether an option was written on the command line; by name, since Typer's enumeration has moved about."""
+    return getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"
 
 
 def _preset(sources: Sequence[str], folder: Path | None) -> Arena:

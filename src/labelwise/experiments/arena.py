@@ -12,7 +12,7 @@ import numpy as np
 from labelwise.experiments.metrics import METRICS
 from labelwise.experiments.simulate import Schedule
 from labelwise.experiments.sources import Source, scaled
-from labelwise.experiments.study import Arm, Plan, Study, check_plan, run_checked
+from labelwise.experiments.study import Arm, Plan, Study, check_plan, run_checked, saved_study
 from labelwise.experiments.tables import Table
 from labelwise.records import LabelData
 
@@ -172,6 +172,20 @@ def run_loaded(
     table.write_csv(folder / "results.csv")
     table.write_parquet(folder / "results.parquet")
     return ArenaResult(arena, studies, table)
+
+
+def saved_arena(arena: Arena, loaded: Loaded, folder: Path) -> ArenaResult:
+    """What of an arena is finished so far, in the folder that `run_arena` was given; nothing is run.
+
+    Sets without a finished run are left out; the others may lack pairings and seeds.
+    """
+    found = {
+        name: saved_study(data, plan, folder / "sets" / name, test=test) for name, (plan, data, test) in loaded.items()
+    }
+    studies = {name: study for name, study in found.items() if study.results}
+    if not studies:
+        raise ValueError(f"there is no finished run of this arena in {folder}")
+    return ArenaResult(arena, studies, joined([study.table for study in studies.values()]))
 
 
 def joined(tables: Sequence[Table]) -> Table:

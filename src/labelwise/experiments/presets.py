@@ -10,7 +10,7 @@ from labelwise.experiments.sources import PUBLISHED, Source, published
 
 SHIPPED = (Source("yeast", limit=1500), Source("gaussian"), Source("shapes"))
 QUICK_SETS = ("emotions", "scene", "medical", "enron")  # published ones that the quick arena adds where they are given
-RIVALS = ("expected_loss_reduction", "mean_max_loss")
+RIVALS = ("expected_loss_reduction", "adaptive_margin", "dummy_label_ranking", "ranked_inconsistency")
 
 
 def quick_arena(folder: Path | None = None) -> Arena:

@@ -147,7 +147,7 @@ def run_checked(
     jobs = cpu_count() if jobs is None else jobs
     facts = _facts(data, test, plan)
     keys = {run: run_key(_settings(run, plan, facts)) for run in plan.runs()}
-    store = RunStore(folder / "runs")
+    store = RunStore((folder / "runs").resolve())  # a worker may have another working directory
     _sweep(store.folder)
     results = {run: store.load(key) for run, key in keys.items()}
     todo = [run for run in keys if results[run] is None]
@@ -157,12 +157,23 @@ def run_checked(
     work = (delayed(_finish)(data, test, plan, run, _settings(run, plan, facts), store) for run in todo)
     for done, (run, result) in enumerate(side_by_side(work, jobs), start=len(keys) - len(todo) + 1):
         results[run] = result
+        if not store.path(keys[run]).exists():  # the worker was on a machine with other disks
+            store.save(keys[run], _settings(run, plan, facts), result)
         tell(done, len(keys))
     finished = {run: result for run, result in results.items() if result is not None}
     table = _table(plan, finished)
     table.write_csv(folder / "results.csv")
     table.write_parquet(folder / "results.parquet")
     return Study(plan, table, finished, facts)
+
+
+def saved_study(data: LabelData, plan: Plan, folder: Path, *, test: LabelData | None = None) -> Study:
+    """What of a study is finished so far, in the folder that `run_study` was given; nothing is run."""
+    facts = _facts(data, test, plan)
+    store = RunStore((folder / "runs").resolve())  # a worker may have another working directory
+    found = {run: store.load(run_key(_settings(run, plan, facts))) for run in plan.runs()}
+    finished = {run: result for run, result in found.items() if result is not None}
+    return Study(plan, _table(plan, finished), finished, facts)
 
 
 def check_plan(data: LabelData, plan: Plan, test: LabelData | None = None) -> None:
@@ -268,7 +279,7 @@ def _version(package: str) -> str:
 
 def _table(plan: Plan, results: Mapping[tuple[str, str, int], Result]) -> Table:
     rows = []
-    for model, strategy, seed in plan.runs():
+    for model, strategy, seed in (run for run in plan.runs() if run in results):
         of_run = {
             "data": plan.name,
             "model": model,

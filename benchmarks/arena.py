@@ -1,0 +1,101 @@
+"""The full arena: published sets × models × strategies × seeds, from 50 to 300 items' worth of answers.
+
+    python benchmarks/arena.py [--quick] [--out FOLDER] [--jobs N] [--saved]
+
+The published sets are read from the folder LABELWISE_SHARED_DATA, or ../shared/data beside the repository; without
+them the sets that ship with labelwise are used. Every finished run is kept in the folder (runs/arena unless given): a
+stopped benchmark goes on where it was, and --saved tells what came of the runs that are there without doing the others.
+Strategies that ask for pairs get as many answers a round as those that ask for items. A full run writes
+benchmarks/results/arena.json; the last line printed is the same.
+"""
+
+import argparse
+import json
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from labelwise.experiments.arena import Arena, Entrant, load_arena, run_loaded, saved_arena
+from labelwise.experiments.arena_findings import as_plain, leagues
+from labelwise.experiments.arena_report import report_arena
+from labelwise.experiments.presets import RIVALS, SHIPPED
+from labelwise.experiments.simulate import Schedule
+from labelwise.experiments.sources import published
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("LABELWISE_SHARED_DATA", ROOT.parent / "shared" / "data"))
+RESULT = ROOT / "benchmarks" / "results" / "arena.json"
+METRICS = ("macro_roc_auc", "macro_f1", "precision_at_1_3", "macro_average_precision")
+SETS = ("yeast", "emotions", "scene", "medical", "enron", "corel5k", "bibtex", "rcv1sub1", "tmc2007-500")
+ENTRANTS = (
+    Entrant("label_gp", ("random", "uncertainty", "mutual_information", "label_covariance", "balanced_pairs")),
+    Entrant("orthogonal_target_gp", ("random", "target_entropy")),
+    Entrant("binary_relevance", ("random", "uncertainty", *RIVALS, "balanced_pairs")),
+)
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def progress(name, done, total):
+    say(f"{name}: {done} of {total} runs")
+
+
+def the_arena(quick):
+    sources = published(DATA, SETS) if DATA.is_dir() else []
+    if not sources:
+        say(f"the published data sets are not in {DATA.name}; set LABELWISE_SHARED_DATA. Using what ships instead.")
+    schedule = Schedule(start=50, rounds=5, batch=50, pool_limit=1500, test_limit=1000)
+    arena = Arena(tuple(sources) or SHIPPED, ENTRANTS, (0, 1, 2), schedule, "arena", METRICS)
+    if not quick:
+        return arena
+    few = Schedule(start=20, rounds=2, batch=10, pool_limit=200, test_limit=200)
+    return replace(arena, sources=arena.sources[:2], seeds=(0,), schedule=few)
+
+
+def set_by_set(result):
+    """Set to pairing to the mean over seeds of each metric at the end, with the seeds behind it."""
+    last = result.table.where(round=result.table["round"].max())
+    found = {}
+    for data, model, strategy in last.distinct("data", "model", "strategy"):
+        rows = last.where(data=data, model=model, strategy=strategy)
+        means = {metric: round(float(rows[metric].mean()), 4) for metric in METRICS}
+        found.setdefault(data, {})[f"{strategy} · {model}"] = {"seeds": len(rows), **means}
+    return found
+
+
+def rounded(row):
+    return {key: round(value, 4) if isinstance(value, float) else value for key, value in row.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="two sets, one seed, a few questions; no file")
+    parser.add_argument("--out", type=Path, default=ROOT / "runs" / "arena", help="folder of the finished runs")
+    parser.add_argument("--jobs", type=int, help="runs side by side; by default as many as cores")
+    parser.add_argument("--saved", action="store_true", help="run nothing; tell what is there")
+    options = parser.parse_args()
+    arena = the_arena(options.quick)
+    folder = options.out / "quick" if options.quick else options.out
+    loaded = load_arena(arena)
+    if options.saved:
+        result = saved_arena(arena, loaded, folder)
+    else:
+        result = run_loaded(arena, loaded, folder, jobs=options.jobs, on_run=progress)
+    figures = {
+        "sets": {name: study.facts["data"] for name, study in result.studies.items()},
+        "runs": sum(len(study.results) for study in result.studies.values()),
+        "runs_of_the_whole_arena": len(arena.sources) * len(arena.arms()) * len(arena.seeds),
+        "standings": [rounded(row) for league in leagues(result.table) for row in as_plain(league, METRICS)],
+        "at_the_end": set_by_set(result),
+    }
+    if not options.quick and arena.sources != SHIPPED:
+        RESULT.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    report_arena(result, folder)
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()
