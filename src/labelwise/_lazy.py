@@ -21,7 +21,7 @@ WHERE = {  # module: the names that the package has from it
     "labelwise.numerics.costs": "Costs",
     "labelwise.queries": (
         "AdaptiveMargin BalancedPairs Diagnosis DummyLabelRanking ExpectedLossReduction ItemConfidence LabelCovariance "
-        "MutualInformation Random SingleLabelLoss TargetEntropy Uncertainty"
+        "MutualInformation Random RankedInconsistency SingleLabelLoss TargetEntropy Uncertainty"
     ),
     "labelwise.records": "Answer LabelData Question",
 }

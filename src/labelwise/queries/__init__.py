@@ -13,6 +13,7 @@ from labelwise.queries.item_confidence import ItemConfidence, SingleLabelLoss
 from labelwise.queries.label_covariance import LabelCovariance
 from labelwise.queries.mutual_information import MutualInformation
 from labelwise.queries.random import Random
+from labelwise.queries.ranked_inconsistency import RankedInconsistency
 from labelwise.queries.target_entropy import TargetEntropy
 from labelwise.queries.uncertainty import Uncertainty
 
@@ -31,6 +32,7 @@ BY_NAME: dict[str, Callable[[], Strategy | LookingStrategy]] = {
     "dummy_label_ranking": DummyLabelRanking,
     "dummy_label_ranking_pairs": partial(DummyLabelRanking, target="pairs"),
     "expected_loss_reduction": ExpectedLossReduction,
+    "ranked_inconsistency": RankedInconsistency,
     "binary_minimisation": ItemConfidence,
     "mean_confidence": partial(ItemConfidence, over_labels="mean"),
     "mean_score": partial(ItemConfidence, "score", "mean"),
@@ -51,6 +53,7 @@ __all__ = [
     "LookingStrategy",
     "MutualInformation",
     "Random",
+    "RankedInconsistency",
     "ScoringStrategy",
     "SingleLabelLoss",
     "Strategy",

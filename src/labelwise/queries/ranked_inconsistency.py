@@ -1,0 +1,218 @@
+"""Ask where many labels rank as uncertain and the predicted set is unlike those of answered items (CVIRS)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import xlogy
+
+from labelwise.numerics.choosing import best, open_items
+from labelwise.posterior import FloatArray, LabelPosterior
+from labelwise.queries._answers import Answers, BoolArray, IntArray, Known
+from labelwise.queries.base import BLOCK, Choice, Target
+from labelwise.queries.random import Random
+
+EXACT = 2**24  # entries (item, label) up to which ranks are exact
+COMPARED = 2**20  # pairs of items compared at a time
+ROUNDING = 1e-9  # joint entropies below it are none
+FINEST = 2.0**-40  # doubts below it are one level
+Distance = Literal["entropy", "hamming"]
+
+
+@dataclass(frozen=True)
+class RankedInconsistency:
+    """Borda count of the margins of an item's labels, times the mean distance of its predicted set to answered ones.
+
+    Each label ranks the items by its margin |2 p − 1|, and gives an item the share of the others that are more
+    certain; an item's rank score is the mean over its labels that were not answered. The distance of two label sets is
+    that of their entropies as columns of yes and no: variation of information relative to the joint entropy, and 1 for
+    sets that differ in every label, which it would not tell from equal ones. Sets that were answered in part are
+    compared in that part, and count by its size. Before anything is known, it asks at random.
+
+    In pools beyond 2²⁴ pairs of item and label, margins are ranked by levels that are 0.8 % apart.
+
+    Parameters
+    ----------
+    distance : "entropy" or "hamming"
+        As above, or the share of labels in which two sets differ.
+    sample : int
+        Answered items that are compared with, drawn at random where there are more.
+
+    Examples
+    --------
+    >>> from labelwise.posterior import MarginalPosterior
+    >>> from labelwise.records import LabelData
+    >>> p = np.array([[0.9, 0.1, 0.1], [0.9, 0.3, 0.1], [0.4, 0.6, 0.4], [0.8, 0.1, 0.1]])
+    >>> known = LabelData.from_arrays(np.eye(4), [[1, 0, 0]] + 3 * [3 * [np.nan]])
+    >>> rng = np.random.default_rng(0)
+    >>> RankedInconsistency().choose(MarginalPosterior(p), known.observed, 1, rng, known=known).rows
+    array([2])
+
+    References
+    ----------
+    Reyes, Morell & Ventura, Effective active learning strategy for multi-label learning, Neurocomputing 2018.
+    """
+
+    distance: Distance = "entropy"
+    sample: int = 1000
+    target: Target = "items"
+    looks_at_answers: ClassVar[bool] = True
+
+    def choose(
+        self, posterior: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator, *, known: Known
+    ) -> Choice:
+        """Up to n open items, walking the pool in blocks, twice where it is too large for exact ranks."""
+        self._check()
+        answers = Answers.of(known, closed.shape)
+        rows, answered = open_items(closed), answers.rows()
+        if answered.size == 0 or rows.size == 0 or n == 0:
+            return Random().choose(posterior, closed, n, rng)
+        if answered.size > self.sample:
+            answered = np.sort(rng.choice(answered, self.sample, replace=False))
+        examples = _Examples.of(answers.of_rows(answered), self.distance)
+        walk = _Walk(posterior, answers, rows)
+        blocks: Iterable[_Block] = walk
+        ranking: _ExactRanking | _LevelRanking = _LevelRanking(posterior.n_labels)
+        if rows.size * posterior.n_labels <= EXACT:
+            blocks, ranking = list(walk), _ExactRanking(posterior.n_labels)
+        unlike = []
+        for block in blocks:
+            unlike.append(examples.distances(block.p > 0.5))
+            ranking.add(block.doubts(), block.ranked)
+        shares = [ranking.shares(block.doubts(), block.ranked) for block in blocks]
+        scores = np.concatenate(unlike) * np.concatenate(shares)
+        chosen = best(scores, n, rng.random(scores.size))
+        return Choice(rows[chosen], None, scores[chosen])
+
+    def _check(self) -> None:
+        if self.target != "items":
+            raise ValueError(f'RankedInconsistency asks for "items", got target={self.target!r}')
+        if self.distance not in ("entropy", "hamming"):
+            raise ValueError(f'distance must be "entropy" or "hamming", got {self.distance!r}')
+        if self.sample < 1:
+            raise ValueError(f"sample must be at least 1, got {self.sample!r}")
+
+
+class _Block(NamedTuple):
+    p: FloatArray  # (b, q), 0 or 1 where answered
+    ranked: BoolArray  # (b, q), what was not answered
+
+    def doubts(self) -> FloatArray:
+        return np.round(1 - np.abs(2 * self.p - 1), 12)  # rounding must not rank
+
+
+@dataclass(frozen=True, eq=False)
+class _Walk:
+    """Beliefs about some rows, in blocks, as often as they are wanted."""
+
+    posterior: LabelPosterior
+    answers: Answers
+    rows: IntArray
+
+    def __iter__(self) -> Iterator[_Block]:
+        for start in range(0, self.rows.size, BLOCK):
+            part = self.rows[start : start + BLOCK]
+            p, answered = self.answers.believed(self.posterior.rows(part), part)
+            yield _Block(p, ~answered)
+
+
+class _ExactRanking:
+    """Of each label, which share of the other items it doubts less; items of equal doubt count half."""
+
+    def __init__(self, n_labels: int) -> None:
+        self._offsets = 2.0 * np.arange(n_labels)  # doubts lie in [0, 1]: one sorted array holds all labels
+        self._parts: list[FloatArray] = []
+
+    def add(self, doubts: FloatArray, ranked: BoolArray) -> None:
+        self._parts.append((doubts + self._offsets)[ranked])
+
+    @cached_property
+    def _sorted(self) -> FloatArray:
+        return np.sort(np.concatenate(self._parts))
+
+    def shares(self, doubts: FloatArray, ranked: BoolArray) -> FloatArray:
+        """(b,) mean over an item's labels."""
+        keys = doubts + self._offsets
+        start, end = (np.searchsorted(self._sorted, self._offsets + shift) for shift in (-0.5, 1.5))  # (q,) each
+        below, upto = (np.searchsorted(self._sorted, keys, side=side) for side in ("left", "right"))
+        return _mean_share((below + upto - 1) / 2 - start, end - start, ranked)
+
+
+class _LevelRanking:
+    """The same from counts of items by level of doubt, whatever the size of the pool."""
+
+    LOWEST = int(np.float32(FINEST).view(np.int32)) >> 16
+    LEVELS = (int(np.float32(1.0).view(np.int32)) >> 16) - LOWEST + 1
+
+    def __init__(self, n_labels: int) -> None:
+        self._labels = np.arange(n_labels)
+        self._counts = np.zeros((n_labels, self.LEVELS), dtype=np.int64)
+
+    def add(self, doubts: FloatArray, ranked: BoolArray) -> None:
+        places = (self._labels * self.LEVELS + self._level(doubts))[ranked]
+        self._counts += np.bincount(places, minlength=self._counts.size).reshape(self._counts.shape)
+
+    @cached_property
+    def _middles(self) -> FloatArray:
+        """(q, levels) items below each level, and half of the others of it."""
+        return np.cumsum(self._counts, axis=1) - (self._counts + 1) / 2
+
+    def shares(self, doubts: FloatArray, ranked: BoolArray) -> FloatArray:
+        return _mean_share(self._middles[self._labels, self._level(doubts)], self._counts.sum(1), ranked)
+
+    def _level(self, doubts: FloatArray) -> IntArray:
+        """The exponent and the leading 7 bits of the fraction: levels that are at most 1/128 apart, relatively."""
+        bits = np.maximum(doubts, FINEST).astype(np.float32).view(np.int32)
+        return (bits >> 16).astype(np.intp) - self.LOWEST
+
+
+def _mean_share(less: FloatArray, total: IntArray, ranked: BoolArray) -> FloatArray:
+    """(b,) of (b, q) items that are doubted less, of (q,) ranked; an item that is ranked alone is doubted most."""
+    shares = np.where(total > 1, less / np.maximum(total - 1, 1), 1.0)
+    return np.where(ranked, shares, 0.0).sum(1) / np.maximum(ranked.sum(1), 1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Examples:
+    """Label sets that were answered, to compare predicted ones with."""
+
+    present: FloatArray  # (m, q)
+    answered: FloatArray  # (m, q)
+    distance: Distance
+
+    @classmethod
+    def of(cls, answers: Answers, distance: Distance) -> _Examples:
+        answered = answers.mask(slice(None))
+        return cls(answers.Y.toarray().astype(np.float32), answered.astype(np.float32), distance)
+
+    def distances(self, sets: BoolArray) -> FloatArray:
+        """(b,) mean distance of each set to the examples."""
+        size = max(1, COMPARED // len(self.present))
+        parts = [self._distances(sets[start : start + size]) for start in range(0, len(sets), size)]
+        return np.concatenate(parts)
+
+    def _distances(self, sets: BoolArray) -> FloatArray:
+        """Through a table of k ln k: with n labels, an entropy is ln n − Σ k ln k / n over the counts k of cells."""
+        members = sets.astype(np.float32)
+        size = self.answered.sum(1, dtype=np.float64)  # (m,)
+        both = members @ self.present.T  # (b, m)
+        ours, theirs = members @ self.answered.T, self.present.sum(1)
+        differ = ours + theirs - 2 * both
+        if self.distance == "hamming":
+            return differ.sum(1, dtype=np.float64) / size.sum()
+        table = xlogy(np.arange(sets.shape[1] + 1), np.arange(sets.shape[1] + 1))
+        neither = size - ours - theirs + both
+        joint = _entropy(table, size, both, ours - both, theirs - both, neither)
+        own = _entropy(table, size, ours, size - ours) + _entropy(table, size, theirs, size - theirs)
+        relative = np.where(joint > ROUNDING, 2 - own / np.maximum(joint, ROUNDING), 0.0)
+        return np.where(differ == size, 1.0, relative) @ (size / size.sum())
+
+
+def _entropy(table: FloatArray, size: FloatArray, *cells: FloatArray) -> FloatArray:
+    """In nats, of a label drawn from `size` that fall into cells so often."""
+    return np.log(size) - sum(table[cell.astype(np.intp)] for cell in cells) / size
