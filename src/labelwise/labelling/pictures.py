@@ -40,7 +40,7 @@ def picture_folders(contents: Iterable[Any]) -> list[str]:
     for content in contents:
         for value in content.values() if isinstance(content, Mapping) else (content,):
             if is_picture(value) and not value.startswith("data:"):
-                found.add(str(Path(value).resolve().parent))
+                found.add(str(Path(value).parent.resolve()))  # a link among them does not open where it leads
     return sorted(found)
 
 

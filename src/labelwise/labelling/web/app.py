@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from importlib.resources import files
 from typing import Any
 
 from fastapi import Depends, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.staticfiles import StaticFiles
@@ -19,6 +21,7 @@ from labelwise.labelling.web import (
     json_api,
     label_view,
     labels_view,
+    ml_backend,
     pictures_view,
     progress_view,
 )
@@ -30,7 +33,7 @@ from labelwise.labelling.web.site import Site
 PAGES: tuple[Any, ...] = (label_view, progress_view, browse_view, labels_view)
 # Modules that guard themselves (the door; what other programs call with a token of their own) come without the
 # protection against posts from other sites, which looks for a session.
-SELF_GUARDED: tuple[Any, ...] = (access,)
+SELF_GUARDED: tuple[Any, ...] = (access, ml_backend)
 STATUS_OF = {AnswerRefused: 409, StoreError: 503, ProjectError: 400}
 
 
@@ -60,6 +63,7 @@ def create_app(project: ServedProject, *, local_user: str | None = None) -> Fast
     app.mount("/static", StaticFiles(directory=str(files("labelwise.labelling.web") / "static")), "static")
     app.add_exception_handler(NotSignedIn, _to_the_door)
     app.add_exception_handler(ProjectError, _told)
+    app.add_exception_handler(RequestValidationError, _misunderstood)
     if local_user is not None:
         app.add_middleware(BaseHTTPMiddleware, dispatch=only_loopback_names)
     app.add_middleware(BaseHTTPMiddleware, dispatch=put_headers)
@@ -76,3 +80,10 @@ def _told(_: Request, error: Exception) -> Response:
     """What a project cannot do, in its own words."""
     status = next(status for kind, status in STATUS_OF.items() if isinstance(error, kind))
     return JSONResponse({"detail": str(error)}, status)
+
+
+def _misunderstood(_: Request, error: Exception) -> Response:
+    """Where a request is wrong and why; what was sent is not sent back, it may be anything."""
+    assert isinstance(error, RequestValidationError)
+    told = [{name: each[name] for name in ("loc", "msg", "type")} for each in error.errors()]
+    return Response(json.dumps({"detail": told}), 422, media_type="application/json")  # ASCII: half characters too

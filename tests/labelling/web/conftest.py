@@ -1,0 +1,43 @@
+"""Pages to test on: applications with and without users, and clients that behave like a browser of one person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the page needs the extra serve")
+
+from labelling.web.site_client import Person
+from labelwise.labelling import Project
+from labelwise.labelling.web.app import create_app
+
+
+@pytest.fixture
+def project(make) -> Project:
+    """Forty points and three labels, questions ready."""
+    made = make()
+    made.refresh()
+    return made
+
+
+@pytest.fixture
+def alone(project) -> Person:
+    """The one who works alone on this machine, already inside."""
+    person = Person(create_app(project, local_user="me"))
+    person.enter()
+    return person
+
+
+@pytest.fixture
+def sign_in(project) -> Callable[..., Person]:
+    """Add a user to a project that has some, and come in by the link."""
+    app = create_app(project)
+
+    def enter(name: str, role: str = "annotator", **options: Any) -> Person:
+        person = Person(app, **options)
+        person.enter(project.people.add(name, role))
+        return person
+
+    return enter
