@@ -156,6 +156,26 @@ class FeatureBlock:
         return self.space(self.part.load(rows))
 
 
+@dataclass(frozen=True, eq=False)
+class LinearBlock:
+    """A part of a pool whose rows are features themselves, in the precision they come in."""
+
+    part: Part
+    noise: float
+
+    @property
+    def start(self) -> int:
+        return self.part.start
+
+    @property
+    def n_rows(self) -> int:
+        return self.part.n_rows
+
+    def load(self, rows: IntArray | None = None) -> tuple[Any, FloatArray]:
+        X = self.part.load(rows)
+        return X, np.full(X.shape[0], self.noise)
+
+
 def feature_blocks(parts: Sequence[Part], space: FeatureSpace) -> list[Block]:
     """A pool as blocks of the streamed engine."""
     return [FeatureBlock(part, space) for part in parts]
