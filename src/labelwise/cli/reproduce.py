@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
+from labelwise.cli._clusters import ClusterOption, on_cluster
 from labelwise.cli._common import INTERRUPTED, at_least_one, errors, fail, progress_bars, user_errors
 
 COLOURS = {"holds": "green", "holds in part": "yellow", "undecided": "dim", "does not hold": "red"}
@@ -26,6 +27,7 @@ def reproduce(
         Path | None, typer.Option(help="Folder of the published data sets. Default: $LABELWISE_SHARED_DATA.")
     ] = None,
     jobs: Annotated[int | None, typer.Option(help="Computations side by side. Default: all cores.")] = None,
+    cluster: ClusterOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the claims for machines.")] = False,
 ) -> None:
     """Repeat a paper's experiments: each claim, the figure in the paper, ours, and the verdict.
@@ -55,7 +57,7 @@ def reproduce(
         errors.print("no folder of published data sets: what needs them is left out (see --data)")
     for name in wanted:
         try:
-            with progress_bars() as update:
+            with on_cluster(cluster), progress_bars() as update:
                 done = reproduce_paper(
                     PAPERS[name], folder / name, quick=quick, shared=shared, n_jobs=jobs, on_job=update
                 )

@@ -14,6 +14,7 @@ from rich.table import Table as Grid
 from labelwise import models, queries
 from labelwise.campaign import Costs
 from labelwise.cli._arena import arena_of, is_arena, play
+from labelwise.cli._clusters import ClusterOption, on_cluster
 from labelwise.cli._common import INTERRUPTED, at_least_one, errors, listed, load, progress_bars, user_errors
 from labelwise.experiments import Plan, Schedule, Study, run_study
 from labelwise.experiments.findings import DEFAULT_METRICS, in_words, result_rows, signed, summary
@@ -58,6 +59,7 @@ def simulate(
     read_cost: Annotated[float, typer.Option(help="Price of reading an item; pair strategies weigh it.")] = 0.0,
     answer_cost: Annotated[float, typer.Option(help="Price of one yes or no.")] = 1.0,
     jobs: Annotated[int | None, typer.Option(help="Runs side by side. Default: all cores.")] = None,
+    cluster: ClusterOption = None,
     metric: Annotated[str, typer.Option(help="Metrics to show, by comma; all are saved.")] = ",".join(DEFAULT_METRICS),
     labels: Annotated[
         str | None, typer.Option(help="Label column or columns by comma; for ARFF the XML file or a number.")
@@ -85,13 +87,15 @@ def simulate(
     labelwise simulate yeast gaussian enron.arff --strategy random,uncertainty,balanced_pairs
     labelwise simulate study.toml
     labelwise simulate arena quick
+    labelwise simulate arena papers --cluster tcp://10.0.0.5:8786
     labelwise simulate arena papers --data-folder ~/multilabel-data
     ```
     """
     if is_arena(sources):
         with user_errors():
             arena = arena_of(ctx, sources)
-        play(arena, out or Path("runs") / arena.name, jobs=jobs, as_json=as_json)
+        with on_cluster(cluster):
+            play(arena, out or Path("runs") / arena.name, jobs=jobs, as_json=as_json)
         return
     source = sources[0]
     with user_errors():
@@ -107,7 +111,7 @@ def simulate(
         folder = out or Path("runs") / name
         folder.mkdir(parents=True, exist_ok=True)
     try:
-        with progress_bars() as update:
+        with on_cluster(cluster), progress_bars() as update:
             on_run = partial(update, name)
             study = run_study(data, plan, folder, test=test_data, jobs=jobs, on_run=on_run)
     except KeyboardInterrupt:

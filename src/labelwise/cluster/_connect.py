@@ -17,14 +17,14 @@ ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUM
 
 
 @contextmanager
-def connected(cluster: Cluster, *, patience: float = PATIENCE) -> Iterator[Any]:
+def connected(cluster: Cluster, *, patience: float | None = None) -> Iterator[Any]:
     """A client with at least one worker; what was started here is stopped at the end, a client given stays open.
 
     Parameters
     ----------
     cluster : `distributed.Client`, the address of a scheduler ("tcp://10.0.0.5:8786"), or a number of workers: so many
         processes on this machine, with one thread each
-    patience : seconds to wait for the scheduler to answer and for a first worker
+    patience : seconds to wait for the scheduler to answer and for a first worker; by default 15
 
     Examples
     --------
@@ -33,7 +33,7 @@ def connected(cluster: Cluster, *, patience: float = PATIENCE) -> Iterator[Any]:
         ...
     ValueError: cluster must be a Dask client, the address of a scheduler or a number of workers, got 0
     """
-    distributed = _package("distributed")
+    distributed, patience = _package("distributed"), PATIENCE if patience is None else patience
     if isinstance(cluster, distributed.Client):
         _wait_for_a_worker(cluster, patience)
         yield cluster
