@@ -64,5 +64,28 @@ def remove(project: ProjectPlace, name: Name) -> None:
         found.people.remove(name)
 
 
+@user.command()
+def token(
+    project: ProjectPlace,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The program, say label-studio.")],
+    remove: Annotated[bool, typer.Option("--remove", help="Refuse its token from now on.")] = False,
+) -> None:
+    """Print a token for a program that reads predictions and sends answers, see the page on Label Studio.
+
+    A program has one token: a new one takes the place of the old one.
+
+    **Examples**
+
+    ```
+    labelwise user token tickets.db label-studio
+    ```
+    """
+    with served(project) as found:
+        if remove:
+            found.people.remove_token(name)
+        else:
+            typer.echo(found.people.add_token(name))
+
+
 def _print_link(at: str, secret: str) -> None:
     typer.echo(f"{at.rstrip('/')}/enter/{secret}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,11 +21,13 @@ from labelwise.labelling.store.browsing import (
     events_on,
     find_items,
     items_by_number,
+    ranks_of,
     touched_since,
 )
 from labelwise.labelling.store.events import read_votes
-from labelwise.labelling.store.items import item_ids, show_item
+from labelwise.labelling.store.items import item_ids, known_items, show_item
 from labelwise.labelling.store.labels import StoredLabels, read_labels
+from labelwise.labelling.store.questions import highest_rank
 from labelwise.labelling.store.schema import NO, WHOLE_ITEM, YES
 from labelwise.labelling.terms import Settings
 
@@ -49,6 +51,8 @@ class Search:
     show: str = "all"
 
     def __post_init__(self) -> None:
+        if "\0" in f"{self.words}{self.label}{self.who}":  # PostgreSQL has no such sign
+            raise ProjectError("a search cannot hold the sign NUL; leave it out")
         if self.show not in SHOWS or self.said not in SAID:
             raise ProjectError(f"show one of {', '.join(SHOWS)} and said one of {', '.join(SAID)}, got {self}")
 
@@ -189,6 +193,8 @@ class Browser:
 
     def item(self, name: str) -> ItemPage:
         """One item with all that happened to it."""
+        if "\0" in name:
+            raise ProjectError(f"there is no item {name!r} in the project")
         with self.project.store.reading() as connection:
             look = self._look(connection)
             number = item_ids(connection, [name])[name]
@@ -206,6 +212,20 @@ class Browser:
             tuple(LabelOfItem(each, _word(code), _number(p), said.get(label, {})) for label, each, code, p in rows),
             _past(events, labels.all_names),
         )
+
+    def standing_of(self, names: Sequence[str]) -> dict[str, tuple[tuple[LabelOfItem, ...], float | None]]:
+        """Labels of those of these items that there are, and their place among the ready questions, 0 for the next."""
+        with self.project.store.reading() as connection:
+            look, found = self._look(connection), known_items(connection, names)
+            ranks, end = ranks_of(connection, list(found.values())), highest_rank(connection) + 1
+        numbers = np.array(list(found.values()), dtype=np.int64)
+        codes, p = look.codes_of(numbers), look.beliefs_of(numbers)
+        standing = {}
+        for row, (name, number) in enumerate(found.items()):
+            cells = zip(look.labels.names, codes[row], p[row], strict=True)
+            labels = tuple(LabelOfItem(each, _word(code), _number(value), {}) for each, code, value in cells)
+            standing[name] = (labels, ranks[number] / end if number in ranks else None)
+        return standing
 
     def label_counts(self) -> tuple[tuple[str, ...], npt.NDArray[np.int64], npt.NDArray[np.int64], Codes]:
         """The labels, on how many items each is known as present (q,) and absent (q,), and the codes (m, q)."""

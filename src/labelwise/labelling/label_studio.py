@@ -75,10 +75,10 @@ def from_label_studio(tasks: Any, label_names: Sequence[str]) -> list[Task]:
         if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
             raise FormatError(f"task {place} has no data")
         meta = task.get("meta") or {}
-        item = str(meta.get("item", task.get("id", place)))
+        item = item_of_task(task) or str(place)
         content = task["data"]["text"] if meta.get("bare") else task["data"]
         annotations = task.get("annotations") or []
-        events = [_event(annotation, item, label_names, place) for annotation in annotations]
+        events = [read_annotation(annotation, item, label_names, f"of task {place}") for annotation in annotations]
         found.append(Task(item, content, tuple(events)))
     return found
 
@@ -140,21 +140,34 @@ def _shown_field(data: Mapping[str, Any]) -> str:
     return next((name for name in FIELDS if name in data), next(iter(data), "text"))
 
 
-def _event(annotation: dict[str, Any], item: str, label_names: Sequence[str], place: int) -> Event:
+def item_of_task(task: Mapping[str, Any]) -> str:
+    """The item that a task is: the one it says it is, or else its number; blank where it has neither.
+
+    >>> item_of_task({"id": 7, "meta": {"item": "T0001"}}), item_of_task({"id": 7}), item_of_task({})
+    ('T0001', '7', '')
+    """
+    meta = task.get("meta")
+    name = meta.get("item", task.get("id")) if isinstance(meta, Mapping) else task.get("id")
+    return "" if name is None else str(name)
+
+
+def read_annotation(annotation: Any, item: str, label_names: Sequence[str], where: str) -> Event:
+    """What somebody did to a task; `where` says in errors which annotation it is."""
     try:
         parts = {
-            result["from_name"]: result["value"]["choices"]
+            str(result["from_name"]): [str(choice) for choice in result["value"]["choices"]]
             for result in annotation.get("result") or []
             if result.get("type") == "choices"
         }
         at = datetime.fromisoformat(annotation["created_at"].replace("Z", "+00:00")).timestamp()
         who = annotation.get("completed_by", "label studio")
         who = str(who.get("email", who.get("id"))) if isinstance(who, dict) else str(who)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise FormatError(f"an annotation of task {place} (item {item!r}) cannot be read: {error!r}") from None
-    skipped, meta = bool(annotation.get("was_cancelled")), annotation.get("meta") or {}
+        number, meta = int(annotation.get("id", 0)), dict(annotation.get("meta") or {})
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        raise FormatError(f"an annotation {where} (item {item!r}) cannot be read: {error!r}") from None
+    skipped = bool(annotation.get("was_cancelled"))
     return Event(
-        id=int(annotation.get("id", 0)),
+        id=number,
         at=at,
         who=who,
         kind="skip" if skipped else "answer",

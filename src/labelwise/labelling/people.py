@@ -18,13 +18,16 @@ from labelwise.labelling.store.people import (
     add_invitation,
     add_session,
     count_users,
+    drop_token,
     end_session,
     find_session,
     forget_expired_sessions,
     invited,
+    owner_of_token,
     read_users,
     remove_user,
     use_invitation,
+    write_token,
     write_user,
 )
 
@@ -136,6 +139,25 @@ class People:
     def end(self, session: str) -> None:
         """Sign out."""
         self.store.write(lambda connection: end_session(connection, _digest(session)))
+
+    # -- other programs -----------------------------------------------------------------------------------------------
+
+    def add_token(self, name: str) -> str:
+        """The secret that a program shows with every request; a new one where it has one already."""
+        check_person(name)
+        secret = secrets.token_urlsafe(32)
+        self.store.write(lambda connection: write_token(connection, name, _digest(secret), self._clock()))
+        return secret
+
+    def remove_token(self, name: str) -> None:
+        """Whoever shows this program's token is refused from now on."""
+        if not self.store.write(lambda connection: drop_token(connection, name)):
+            raise ProjectError(f"there is no token of {name!r}")
+
+    def has_token(self, secret: str) -> str | None:
+        """The name of the program that a token belongs to; None where it is no good."""
+        with self.store.reading() as connection:
+            return owner_of_token(connection, _digest(secret))
 
     # -- inside -------------------------------------------------------------------------------------------------------
 

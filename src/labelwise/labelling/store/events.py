@@ -124,6 +124,15 @@ def event_of_lease(connection: sa.Connection, token: str) -> tuple[int, dict[int
     return number, dict(said.all())
 
 
+def events_of_leases(connection: sa.Connection, prefix: str) -> list[tuple[sa.Row, bool]]:
+    """The events whose lease begins so, oldest first, and whether each was taken back."""
+    later = events.alias()
+    undone = sa.exists().where(later.c.undoes == events.c.id).label("undone")
+    mine = (events.c.lease >= prefix) & (events.c.lease < prefix[:-1] + chr(ord(prefix[-1]) + 1))
+    rows = connection.execute(sa.select(*events.c, undone).where(mine).order_by(events.c.id))
+    return [(row, bool(row.undone)) for row in rows]
+
+
 def last_answer_of(connection: sa.Connection, who: str) -> sa.Row | None:
     """A person's latest answer or skip that was not taken back."""
     later = events.alias()

@@ -51,13 +51,19 @@ def count_items(connection: sa.Connection) -> int:
 def item_ids(connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
     """The numbers of items by name; an unknown name raises."""
     wanted = list(dict.fromkeys(names))
-    found: dict[str, int] = {}
-    for part in pieces(wanted, 500):
-        query = sa.select(items.c.name, items.c.id).where(items.c.name.in_(part))
-        found |= dict(connection.execute(query).all())
+    found = known_items(connection, wanted)
     for name in wanted:
         if name not in found:
             raise ProjectError(f"there is no item {name!r} in the project")
+    return found
+
+
+def known_items(connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
+    """The numbers of those of these items that there are."""
+    found: dict[str, int] = {}
+    for part in pieces(list(dict.fromkeys(names)), 500):
+        query = sa.select(items.c.name, items.c.id).where(items.c.name.in_(part))
+        found |= dict(connection.execute(query).all())
     return found
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from labelwise.labelling.store.schema import invitations, sessions, users
+from labelwise.labelling.store.schema import invitations, sessions, tokens, users
 
 ACTIVE = users.c.removed_at.is_(None)
 SESSION = sa.select(sessions.c.who, sessions.c.is_local, sessions.c.expires_at, users.c.role).select_from(
@@ -88,3 +88,18 @@ def end_session(connection: sa.Connection, digest: str) -> None:
 
 def forget_expired_sessions(connection: sa.Connection, now: float) -> None:
     connection.execute(sessions.delete().where(sessions.c.expires_at < now))
+
+
+def write_token(connection: sa.Connection, name: str, digest: str, at: float) -> None:
+    """The token of a program; one that it had before is no good any more."""
+    drop_token(connection, name)
+    connection.execute(tokens.insert().values(name=name, digest=digest, added_at=at))
+
+
+def drop_token(connection: sa.Connection, name: str) -> bool:
+    """Take a program's token out of use; whether there was one."""
+    return connection.execute(tokens.delete().where(tokens.c.name == name)).rowcount > 0
+
+
+def owner_of_token(connection: sa.Connection, digest: str) -> str | None:
+    return connection.execute(sa.select(tokens.c.name).where(tokens.c.digest == digest)).scalar()

@@ -144,6 +144,13 @@ sessions = sa.Table(  # by the digest of the cookie: who reads the file cannot t
     sa.Column("is_local", sa.Boolean, nullable=False),  # of the one who works alone, without users
     sa.Column("expires_at", sa.Double, nullable=False),
 )
+tokens = sa.Table(  # of other programs, by name; what they show is stored as its digest
+    "tokens",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.Column("added_at", sa.Double, nullable=False),
+)
 
 VIEWS = {
     # What each person says now of each label of each item: the last word, unless it was taken back.
