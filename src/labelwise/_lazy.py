@@ -20,8 +20,8 @@ WHERE = {  # module: the names that the package has from it
     ),
     "labelwise.numerics.costs": "Costs",
     "labelwise.queries": (
-        "AdaptiveMargin BalancedPairs Diagnosis DummyLabelRanking ExpectedLossReduction ItemConfidence LabelCovariance "
-        "MutualInformation Random RankedInconsistency SingleLabelLoss TargetEntropy Uncertainty"
+        "AdaptiveMargin BalancedPairs Diagnosis Diverse DummyLabelRanking ExpectedLossReduction ItemConfidence "
+        "LabelCovariance MutualInformation Random RankedInconsistency SingleLabelLoss TargetEntropy Uncertainty"
     ),
     "labelwise.records": "Answer LabelData Question",
 }

@@ -7,6 +7,7 @@ from labelwise.queries.adaptive_margin import AdaptiveMargin
 from labelwise.queries.balanced_pairs import BalancedPairs
 from labelwise.queries.base import Choice, LookingStrategy, ScoringStrategy, Strategy
 from labelwise.queries.diagnosis import Diagnosis
+from labelwise.queries.diverse import Diverse
 from labelwise.queries.dummy_label_ranking import DummyLabelRanking
 from labelwise.queries.expected_loss_reduction import ExpectedLossReduction
 from labelwise.queries.item_confidence import ItemConfidence, SingleLabelLoss
@@ -23,6 +24,8 @@ BY_NAME: dict[str, Callable[[], Strategy | LookingStrategy]] = {
     "random_pairs": partial(Random, target="pairs"),
     "uncertainty_pairs": partial(Uncertainty, target="pairs"),
     "balanced_pairs": BalancedPairs,
+    "diverse_uncertainty": partial(Diverse, Uncertainty()),
+    "diverse_uncertainty_pairs": partial(Diverse, Uncertainty("pairs")),
     "mutual_information": MutualInformation,
     "mutual_information_pairs": partial(MutualInformation, target="pairs"),
     "target_entropy": TargetEntropy,
@@ -46,6 +49,7 @@ __all__ = [
     "BalancedPairs",
     "Choice",
     "Diagnosis",
+    "Diverse",
     "DummyLabelRanking",
     "ExpectedLossReduction",
     "ItemConfidence",

@@ -1,0 +1,141 @@
+"""Batches without near-duplicates, whatever the strategy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from labelwise.numerics.linear_algebra import dense
+from labelwise.posterior import FloatArray, LabelPosterior
+from labelwise.queries._answers import IntArray, Known
+from labelwise.queries.base import Choice, LookingStrategy, Strategy, Target
+
+HALVINGS = 6  # of the radius, until the batch is full; what is nearer then is taken in the strategy's order
+LARGEST_SURPLUS = 5000  # candidates beyond the batch itself: bounds the cost of large batches
+MEASURED = 200  # candidates whose distances say what is usual
+
+
+@dataclass(frozen=True)
+class Diverse:
+    """Take the questions of another strategy in its order, and pass over those that are nearly asked already.
+
+    Of a shortlist of the strategy's best questions one is passed over where an item of the batch lies within `radius`
+    of its own, in units of the median distance on the shortlist. Where too few are left the radius is halved, up to
+    six times. Pairs are passed over only for pairs of the same label: other labels of an item are other questions.
+
+    Distances are Euclidean, between rows of unit length where features are sparse, and between columns of unit
+    deviation where they are dense. The cost does not depend on the pool: a distance from each item of the batch to the
+    shortlist.
+
+    Parameters
+    ----------
+    strategy : any strategy
+        Its scores are kept. One that plans its batches jointly has no near-duplicates to begin with.
+    radius : float
+        Below it two items are near, in units of the median distance.
+    shortlist : int
+        Candidates for each question of the batch, at most 5000 more than questions.
+
+    Examples
+    --------
+    >>> from labelwise.posterior import MarginalPosterior
+    >>> from labelwise.queries.uncertainty import Uncertainty
+    >>> from labelwise.records import LabelData
+    >>> beliefs = MarginalPosterior(np.array([[0.5], [0.49], [0.3], [0.1]]))
+    >>> known = LabelData.from_arrays([[0.0], [0.0], [1.0], [2.0]], label_names=["a"])  # the first two are the same
+    >>> rng = np.random.default_rng(0)
+    >>> Diverse(Uncertainty()).choose(beliefs, known.observed, 2, rng, known=known).rows
+    array([0, 2])
+    """
+
+    strategy: Strategy | LookingStrategy
+    radius: float = 0.5
+    shortlist: int = 10
+    looks_at_answers: ClassVar[bool] = True
+
+    @property
+    def target(self) -> Target:
+        return self.strategy.target
+
+    @property
+    def looks_at_costs(self) -> bool:
+        return getattr(self.strategy, "looks_at_costs", False)
+
+    def choose(
+        self,
+        posterior: LabelPosterior,
+        closed: sp.csr_array,
+        n: int,
+        rng: np.random.Generator,
+        *,
+        known: Known,
+        **wanted: Any,
+    ) -> Choice:
+        """Up to n questions, in the strategy's order; `wanted` is what else the strategy looks at."""
+        self._check()
+        if getattr(self.strategy, "looks_at_answers", False):
+            wanted = {"known": known, **wanted}
+        surplus = min((self.shortlist - 1) * n, LARGEST_SURPLUS) if n > 1 else 0
+        found = self.strategy.choose(posterior, closed, n + surplus, rng, **wanted)
+        if found.rows.size <= n:
+            return found
+        labels = np.zeros(found.rows.size, dtype=np.intp) if found.labels is None else found.labels
+        picked = _apart(_comparable(known.X[found.rows]), labels, n, self.radius, rng)
+        return Choice(found.rows[picked], None if found.labels is None else found.labels[picked], found.scores[picked])
+
+    def _check(self) -> None:
+        if not self.radius >= 0:
+            raise ValueError(f"radius must not be negative, got {self.radius!r}")
+        if self.shortlist < 1:
+            raise ValueError(f"shortlist must be at least 1 candidate for each question, got {self.shortlist!r}")
+
+
+def _apart(Z: Any, labels: IntArray, n: int, radius: float, rng: np.random.Generator) -> IntArray:
+    """n of the candidates, in their order: the first one each time that is not near one of its label taken before."""
+    squares = _squares(Z)
+    reach = radius * _usual_distance(Z, squares, rng)
+    nearest = np.full(len(labels), np.inf)  # to those taken
+    taken: list[int] = []
+    for halving in range(HALVINGS + 1):
+        while len(taken) < n:
+            free = np.flatnonzero(nearest >= reach / 2**halving)
+            if free.size == 0:
+                break
+            pick = int(free[0])
+            taken.append(pick)
+            distances = _distances(Z, squares, pick)
+            nearest = np.where(labels == labels[pick], np.minimum(nearest, distances), nearest)
+            nearest[pick] = -1.0
+    left = np.setdiff1d(np.arange(len(labels)), taken)
+    return np.sort(np.concatenate([np.array(taken, dtype=np.intp), left[: n - len(taken)]]))
+
+
+def _comparable(X: Any) -> Any:
+    """Rows of unit length where sparse, columns of unit deviation where dense."""
+    if not sp.issparse(X):
+        spread = np.std(X, axis=0, dtype=np.float64)
+        return np.asarray(X, dtype=np.float64) / np.where(spread > 0, spread, 1.0)
+    X = sp.csr_array(X, dtype=np.float64)
+    lengths = np.sqrt(X.multiply(X).sum(axis=1))
+    return sp.diags_array(1 / np.where(lengths > 0, lengths, 1.0)) @ X
+
+
+def _squares(Z: Any) -> FloatArray:
+    return np.asarray(Z.multiply(Z).sum(axis=1) if sp.issparse(Z) else np.einsum("nd,nd->n", Z, Z))
+
+
+def _distances(Z: Any, squares: FloatArray, row: int) -> FloatArray:
+    """(m,) from one row to all; what is below rounding is none."""
+    products = dense(Z @ Z[[row]].T)[:, 0]
+    gaps = squares + squares[row] - 2 * products
+    return np.sqrt(np.where(gaps > 1e-12 * (squares + squares[row]), gaps, 0.0))
+
+
+def _usual_distance(Z: Any, squares: FloatArray, rng: np.random.Generator) -> float:
+    """Median distance between candidates, or between a sample of them."""
+    rows = np.arange(len(squares)) if len(squares) <= MEASURED else rng.choice(len(squares), MEASURED, replace=False)
+    gaps = squares[rows][:, None] + squares[rows] - 2 * dense(Z[rows] @ Z[rows].T)
+    return float(np.median(np.sqrt(np.maximum(gaps, 0.0))[np.triu_indices(rows.size, 1)]))
