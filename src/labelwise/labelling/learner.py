@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +13,7 @@ from labelwise.campaign import Campaign
 from labelwise.labelling.features import Featurizer
 from labelwise.labelling.guesses import tell_hints
 from labelwise.labelling.history import UNKNOWN, History
+from labelwise.labelling.picture_paths import located
 from labelwise.labelling.store import Store
 from labelwise.labelling.store.events import last_event, read_votes, votes_since
 from labelwise.labelling.store.items import StoredItems, read_items
@@ -64,7 +65,8 @@ class Learner:
         return True
 
     def _rebuild(self, connection: sa.Connection) -> None:
-        items = read_items(connection)
+        items, folder = read_items(connection), self.store.folder
+        items = replace(items, contents=tuple(located(content, folder) for content in items.contents))
         if self._items is None or items.ids != self._items.ids:
             self.X: Features = self.featurizer.fit(items.contents).transform(items.contents, items.numbers)
         self._items = items

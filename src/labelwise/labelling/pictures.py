@@ -34,13 +34,18 @@ def is_picture(value: Any) -> bool:
     return value.startswith("data:image/") or value[-5:].lower().endswith(SUFFIXES)
 
 
-def picture_folders(contents: Iterable[Any]) -> list[str]:
-    """The folders of the picture files that items name: noted when the owner adds items, read from later."""
+def picture_folders(contents: Iterable[Any], base: Path | None = None) -> list[str]:
+    """The folders of the picture files that items name: noted when the owner adds items, read from later.
+
+    Those inside `base`, the project's own folder, are noted as seen from there, so that both can be moved.
+    """
     found = set()
     for content in contents:
         for value in content.values() if isinstance(content, Mapping) else (content,):
             if is_picture(value) and not value.startswith("data:"):
-                found.add(str(Path(value).parent.resolve()))  # a link among them does not open where it leads
+                folder = Path(value).parent.resolve()  # a link among them does not open where it leads
+                inside = base is not None and folder.is_relative_to(base)
+                found.add(folder.relative_to(base).as_posix() if base is not None and inside else str(folder))
     return sorted(found)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from labelwise.labelling.guesses import tell_hints
 from labelwise.labelling.learner import Learner
 from labelwise.labelling.locks import worker_is_running
 from labelwise.labelling.model_files import TrainedLabeller
+from labelwise.labelling.picture_paths import portable
 from labelwise.labelling.pictures import picture_folders
 from labelwise.labelling.served import OWNER, PICTURE_FOLDERS, ServedProject
 from labelwise.labelling.sources import read_new
@@ -101,7 +103,7 @@ class Project(ServedProject):
         with store.writing() as connection:
             begin_project(connection, asdict(chosen))
             add_labels(connection, data.label_names, OWNER, time.time())
-            _add_data(connection, data, chosen)
+            _add_data(connection, data, chosen, store.folder)
         for name in DERIVED:  # of an earlier project of that name
             derived_path(store, name).unlink(missing_ok=True)
         store.close()
@@ -208,7 +210,7 @@ class Project(ServedProject):
         with self.store.writing() as connection:
             new = [name for name in data.label_names if name not in read_labels(connection).names]
             add_labels(connection, new, who, time.time())
-            added = _add_data(connection, data, self.settings)
+            added = _add_data(connection, data, self.settings, self.store.folder)
             note_change(connection, "add items", {"number": added}, who, time.time())
             forget_beliefs(connection)
         return added
@@ -276,7 +278,7 @@ def _features(data: LabelData, text: str | None, images: str | None) -> dict[str
     return spec if data.feature_names is None else {**spec, "names": list(data.feature_names)}
 
 
-def _add_data(connection: sa.Connection, data: LabelData, settings: Settings) -> int:
+def _add_data(connection: sa.Connection, data: LabelData, settings: Settings, folder: Path | None) -> int:
     """Items and what is known of them; the labels are there already."""
     contents: Sequence[Any] = data.items if data.items is not None else (None,) * data.n_items
     numbers: Sequence[bytes | None] = (None,) * data.n_items
@@ -287,8 +289,8 @@ def _add_data(connection: sa.Connection, data: LabelData, settings: Settings) ->
         if settings.features["sparse"] != bool(sp.issparse(X)):
             X = sp.csr_array(X) if settings.features["sparse"] else X.toarray()
         numbers = pack(X)
-    ids = add_items(connection, data.item_ids, contents, numbers)
-    folders = {*(read_value(connection, PICTURE_FOLDERS) or ()), *picture_folders(contents)}
+    ids = add_items(connection, data.item_ids, [portable(content, folder) for content in contents], numbers)
+    folders = {*(read_value(connection, PICTURE_FOLDERS) or ()), *picture_folders(contents, folder)}
     write_value(connection, PICTURE_FOLDERS, sorted(folders))
     labels = read_labels(connection)
     columns = [labels.id_of(name) for name in data.label_names]

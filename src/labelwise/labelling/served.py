@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, Self
 
 from labelwise.labelling.guesses import Shares, hint_of
 from labelwise.labelling.people import People
+from labelwise.labelling.picture_paths import located
 from labelwise.labelling.service import Service
 from labelwise.labelling.store import Location, Store
 from labelwise.labelling.store.engine import read_value
@@ -101,12 +103,14 @@ class ServedProject:
     def content_of(self, item: str) -> Any:
         """What is to be shown of an item, by name."""
         with self.store.reading() as connection:
-            return show_item(connection, item_ids(connection, [item])[item])[1]
+            return located(show_item(connection, item_ids(connection, [item])[item])[1], self.store.folder)
 
     def picture_folders(self) -> list[str]:
         """The folders whose pictures may be shown: those that the pictures of items were in when they were added."""
         with self.store.reading() as connection:
-            return list(read_value(connection, PICTURE_FOLDERS) or ())
+            folders = read_value(connection, PICTURE_FOLDERS) or ()
+        base = self.store.folder or Path()
+        return [str((base / folder).resolve()) for folder in folders]
 
     # -- changing labels ----------------------------------------------------------------------------------------------
 

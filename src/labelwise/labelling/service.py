@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from labelwise.labelling.chance import copies
 from labelwise.labelling.errors import AnswerRefused, ProjectError
+from labelwise.labelling.picture_paths import located
 from labelwise.labelling.store import Store
 from labelwise.labelling.store.events import NewEvent, add_event, event_of_lease, last_answer_of, undone_by
 from labelwise.labelling.store.items import item_ids, show_item
@@ -323,6 +324,7 @@ class Service:
 
     def _shown(self, connection: sa.Connection, held: Held) -> Lease:
         name, content = show_item(connection, held.item)
+        content = located(content, self.store.folder)
         known = self._known(connection)
         labels = self._open_labels(connection, held, known)
         beliefs: dict[str, float] = {}

@@ -185,6 +185,11 @@ class Store:
             raise StoreError(f"{self.shown}: {_cure(error)}") from error
 
     @property
+    def folder(self) -> Path | None:
+        """The folder of the file, in full; None for a database."""
+        return Path(self.location).resolve().parent if self.is_file else None
+
+    @property
     def shown(self) -> str:
         """The location as it may be printed, without a password."""
         return self.location if self.is_file else sa.make_url(self.location).render_as_string(hide_password=True)
