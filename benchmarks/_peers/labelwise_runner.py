@@ -1,0 +1,48 @@
+"""Ours, by the same clock: a campaign with the same logistic regression and each strategy, and the default campaign."""
+
+from __future__ import annotations
+
+import numpy as np
+from protocol import Task, run_jobs
+
+import labelwise as lw
+from labelwise import queries
+
+DEFAULT = "default"
+
+
+class Labelwise:
+    def __init__(self, strategy: str, task: Task) -> None:
+        Y = np.full(task.Y.shape, np.nan)
+        Y[task.start] = task.Y[task.start]
+        self.data = lw.LabelData.from_arrays(task.X, Y)
+        self.campaign = start_campaign(strategy, self.data)
+        self.row_of = {item: row for row, item in enumerate(self.data.item_ids)}
+        self.column_of = {name: column for column, name in enumerate(self.data.label_names)}
+
+    def ask(self, n: int) -> tuple[np.ndarray, np.ndarray | None]:
+        self.questions = self.campaign.ask(n)
+        rows = np.array([self.row_of[question.item] for question in self.questions])
+        if self.campaign.strategy.target == "items":
+            return rows, None
+        columns = [[self.column_of[name] for name in question.labels] for question in self.questions]
+        return np.repeat(rows, [len(some) for some in columns]), np.concatenate(columns)
+
+    def tell(self, rows: np.ndarray, labels: np.ndarray | None, values: np.ndarray) -> None:
+        said = iter(np.asarray(values).ravel().tolist())
+        self.campaign.tell(
+            [
+                lw.Answer(question.item, {name: bool(next(said)) for name in question.labels}, question.reason)
+                for question in self.questions
+            ]
+        )
+
+
+def start_campaign(strategy: str, data: lw.LabelData) -> lw.Campaign:
+    if strategy == DEFAULT:
+        return lw.Campaign(data, model=lw.LabelGP(), strategy=lw.BalancedPairs(), control=0.1, random_state=0)
+    return lw.Campaign(data, model=lw.BinaryRelevance(), strategy=queries.BY_NAME[strategy](), random_state=0)
+
+
+if __name__ == "__main__":
+    run_jobs(Labelwise)

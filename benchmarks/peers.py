@@ -1,0 +1,279 @@
+"""Ours beside the peers, in one run: seconds from answers to the next questions, and accuracy at equal labels.
+
+    python benchmarks/peers.py --install          # make the peers' environments, once; needs a package index
+    python benchmarks/peers.py [--quick] [--environments FOLDER]
+
+small-text, modAL, libact, scikit-activeml and river each run in an environment of their own (`_peers/*.txt` pins them),
+in a process and on one thread of its own, and so do we; all are fed the same arrays. Everybody has the same classifier
+where one can choose it: a logistic regression per label, C = 10, liblinear. Peers are given sparse rows where they take
+them.
+
+* Speed: 100 items are answered in full, then batches of 1 or 10 are asked. A round is from answers to the next
+  questions, the model refreshed with those answers. Processor seconds, the mean of a few rounds after a rehearsal.
+  `fastest_peer_over_ours` is for 10 questions from 4000 items with 50 labels: the fastest strategy of all peers against
+  the slowest of ours with the same classifier that has a counterpart among theirs, and against our default campaign;
+  the smaller of the two, over made-up and, where LABELWISE_SHARED_DATA has it, real data.
+* Accuracy: from 30 to 100 items, or as many answers, on items nobody asks about; every choice of items is judged by the
+  same classifier, our default campaign by its own model.
+* Streams: river and `OnlineBayes`, each row predicted, then learnt.
+
+The last line printed is one JSON object. Without any environment --quick measures ours alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent / "_peers"))
+
+from accuracy import accuracy_jobs, judge, stream_figures
+from environments import DEFAULT_FOLDER, interpreter, make_all
+from pools import made_up, real
+from protocol import save_task
+
+HERE = Path(__file__).parent / "_peers"
+ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+ANSWERED = 100  # items at the start of a timed run
+MINUTES = 60.0
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package, its strategies and, for each, the nearest of ours."""
+
+    name: str
+    environment: str
+    runner: str
+    nearest: dict[str, str]
+    one_at_a_time: tuple[str, ...] = ()
+    rounds: int = 4
+    judged: bool = True
+
+    def jobs(self, case: str, data: Path, batch: int) -> list[dict[str, Any]]:
+        def rounds(strategy: str) -> int:
+            return 2 if strategy in self.one_at_a_time and batch > 1 else self.rounds
+
+        return [
+            {"strategy": strategy, "case": case, "data": str(data), "batch": batch, "rounds": rounds(strategy)}
+            for strategy in self.nearest
+        ]
+
+
+PEERS = (
+    Package(
+        "small-text",
+        "current",
+        "small_text_runner.py",
+        {"prediction_entropy": "uncertainty", "cvirs": "ranked_inconsistency"},
+    ),
+    Package(
+        "small-text 2",
+        "small-text-2",
+        "small_text_runner.py",
+        {"label_cardinality_inconsistency": "adaptive_margin", "adaptive": "adaptive_margin"},
+    ),
+    Package(
+        "modAL",
+        "older",
+        "modal_runner.py",
+        {
+            "SVM_binary_minimum": "binary_minimisation",
+            "max_loss": "max_loss",
+            "mean_max_loss": "mean_max_loss",
+            "min_confidence": "binary_minimisation",
+            "avg_confidence": "mean_score",
+            "max_score": "mean_score",
+            "avg_score": "mean_score",
+        },
+        one_at_a_time=("SVM_binary_minimum",),
+    ),
+    Package(
+        "libact",
+        "older",
+        "libact_runner.py",
+        {"mmc": "expected_loss_reduction", "binary_minimization": "binary_minimisation"},
+        one_at_a_time=("mmc", "binary_minimization"),
+    ),
+    Package(
+        "scikit-activeml", "current", "skactiveml_runner.py", {"entropy": "uncertainty_pairs"}, rounds=3, judged=False
+    ),
+)
+OTHERS_OF_OURS = ("default", "random", "balanced_pairs")
+
+
+@dataclass
+class Bench:
+    """Where things are, and what came out so far."""
+
+    environments: Path
+    scratch: Path
+    seconds: dict[str, dict[str, float]] = field(default_factory=dict)  # strategy: case: processor seconds
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def there(self) -> list[Package]:
+        return [peer for peer in PEERS if interpreter(self.environments, peer.environment).exists()]
+
+    def run(self, python: str, runner: str, argument: Path) -> Any:
+        """What a runner prints on its last line; None, and a word in `failed`, where it gives nothing."""
+        command = [python, str(HERE / runner), str(argument)]
+        settings = {**os.environ, **ONE_THREAD, "PYTHONWARNINGS": "ignore"}
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, text=True, env=settings, timeout=20 * MINUTES, check=False
+        )
+        lines = done.stdout.strip().splitlines()
+        if done.returncode != 0 or not lines:
+            self.failed[runner] = f"ended with code {done.returncode}"
+            return None
+        return json.loads(lines[-1])
+
+    def play(self, peer: Package, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        file = self.scratch / "jobs.json"
+        file.write_text(json.dumps(jobs), encoding="utf-8")
+        python = sys.executable if peer.environment == "" else str(interpreter(self.environments, peer.environment))
+        played = self.run(python, peer.runner, file) or []
+        for one in played:
+            if "error" in one:
+                self.failed[f"{peer.name} {one['strategy']}"] = one["error"]
+        return [one for one in played if "error" not in one]
+
+    def time(self, peer: Package, cases: dict[str, Path], batches: tuple[int, ...]) -> None:
+        jobs = [job for case, data in cases.items() for k in batches for job in peer.jobs(f"{k} from {case}", data, k)]
+        for one in self.play(peer, jobs):
+            if one["processor"]:
+                of_strategy = self.seconds.setdefault(f"{peer.name} {one['strategy']}", {})
+                of_strategy[one["case"]] = float(np.mean(one["processor"]))
+
+
+OURS = Package(
+    "labelwise",
+    "",
+    "labelwise_runner.py",
+    {name: name for name in (*OTHERS_OF_OURS, *sorted({name for peer in PEERS for name in peer.nearest.values()}))},
+    rounds=9,
+)
+OURS_QUICK = replace(OURS, nearest={name: name for name in ("default", "uncertainty")}, rounds=2)
+
+
+def timed_cases(quick: bool, scratch: Path) -> dict[str, Path]:
+    """Files of the pools to time on; the last made-up one, and the real one, are of the size that counts."""
+    sizes = (300,) if quick else (2000, 4000)
+    pools = {f"{n} made-up": made_up(n) for n in sizes}
+    found = None if quick else real("bibtex", 4000)
+    if found is not None:
+        pools["4000 of bibtex"] = found
+    files = {}
+    for case, (X, Y) in pools.items():
+        files[case] = scratch / f"{case.replace(' ', '-')}.npz"
+        save_task(files[case], X, Y, np.arange(ANSWERED))
+    return files
+
+
+def ratios(bench: Bench, cases: list[str]) -> dict[str, Any]:
+    """How many times as long the fastest peer takes, with the same classifier and with our default; see above."""
+    theirs = {f"{peer.name} {strategy}" for peer in PEERS for strategy in peer.nearest}
+    counterparts = {f"labelwise {name}" for peer in PEERS for name in peer.nearest.values()}
+    same, default, fastest = [], [], []
+    for case in cases:
+        took = {name: of_case[case] for name, of_case in bench.seconds.items() if case in of_case}
+        peers = {name: seconds for name, seconds in took.items() if name in theirs}
+        if not peers or "labelwise default" not in took:
+            continue
+        fastest.append(min(peers, key=peers.__getitem__))
+        least = peers[fastest[-1]]
+        same.append(least / max(seconds for name, seconds in took.items() if name in counterparts))
+        default.append(least / took["labelwise default"])
+    if not fastest:
+        return {"fastest_peer_over_ours": None}
+    return {
+        "fastest_peer_over_ours": min(*same, *default),
+        "fastest_peer_over_ours_same_classifier": min(same),
+        "fastest_peer_over_our_default": min(default),
+        "fastest_peer": fastest[0],
+    }
+
+
+def over_nearest(bench: Bench, case: str) -> dict[str, float]:
+    """Each strategy of a peer against the nearest of ours."""
+    found = {}
+    for peer in PEERS:
+        for strategy, nearest in peer.nearest.items():
+            theirs = bench.seconds.get(f"{peer.name} {strategy}", {}).get(case)
+            own = bench.seconds.get(f"labelwise {nearest}", {}).get(case)
+            if theirs and own:
+                found[f"{peer.name} {strategy}"] = theirs / own
+    return found
+
+
+def measure(bench: Bench, quick: bool) -> dict[str, Any]:
+    cases = timed_cases(quick, bench.scratch)
+    peers = bench.there()
+    missing = [peer.name for peer in PEERS if peer not in peers]
+    if missing:
+        print(f"no environment for {', '.join(missing)} in {bench.environments}; --install makes them", file=sys.stderr)
+    for package in (*peers, OURS_QUICK if quick else OURS):
+        print(f"-- {package.name}", file=sys.stderr, flush=True)
+        bench.time(package, cases, (1, 10))
+    counted = [f"10 from {case}" for case in cases if case.startswith("4000") or quick]
+    figures = ratios(bench, counted)
+    figures["peers"] = sorted({peer.name for peer in peers})
+    figures["peer_over_nearest_of_ours"] = over_nearest(bench, counted[0])
+    figures["seconds"] = bench.seconds
+    figures |= judged(bench, peers, quick)
+    figures["failed"] = bench.failed
+    return figures
+
+
+def judged(bench: Bench, peers: list[Package], quick: bool) -> dict[str, Any]:
+    """Accuracy at equal labels, and streams."""
+    scores: dict[str, dict[str, list[float]]] = {}
+    for package in (*(peer for peer in peers if peer.judged), OURS_QUICK if quick else OURS):
+        print(f"-- accuracy of {package.name}", file=sys.stderr, flush=True)
+        plans = accuracy_jobs(package, bench.scratch, quick)
+        for one in bench.play(package, [plan.job for plan in plans]):
+            judge(scores, package.name, one, plans)
+    online = bench.scratch / "stream.npz"
+    X, Y = (None if quick else real("bibtex", 3000)) or made_up(300 if quick else 3000, seed=1)
+    save_task(online, X, Y, np.arange(0))
+    streams = bench.run(sys.executable, "online_runner.py", online) or {}
+    river = interpreter(bench.environments, "current")
+    if river.exists():
+        streams |= bench.run(str(river), "river_runner.py", online) or {}
+    return {"accuracy": scores, "streams": stream_figures(streams, Y)}
+
+
+def rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: rounded(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [rounded(each) for each in value]
+    return float(f"{value:.3g}") if isinstance(value, float) else value
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small pools, one seed; runs without any peer")
+    parser.add_argument("--install", action="store_true", help="make the environments and stop")
+    parser.add_argument("--environments", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER", help="where they are")
+    options = parser.parse_args()
+    if options.install:
+        make_all(options.environments)
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        bench = Bench(options.environments, Path(scratch))
+        if not options.quick and not bench.there():
+            parser.exit(2, f"there is no peer in {options.environments}: make them with --install, or use --quick\n")
+        print(json.dumps(rounded(measure(bench, options.quick))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""The comparison with the peers: without any of them it says so and still measures ours; figures by hand."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+SCRIPT = Path(__file__).parents[1] / "benchmarks" / "peers.py"
+
+
+@pytest.fixture(scope="module")
+def peers():
+    before = list(sys.path)
+    spec = importlib.util.spec_from_file_location("peers", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["peers"] = module  # dataclasses look their module up
+    try:
+        spec.loader.exec_module(module)
+        yield module
+    finally:
+        sys.path[:] = before
+        del sys.modules["peers"]
+
+
+def run(folder, *arguments):
+    settings = {name: value for name, value in os.environ.items() if name != "LABELWISE_SHARED_DATA"}
+    command = [sys.executable, SCRIPT, "--environments", folder / "nothing", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=settings)
+
+
+def test_without_peers_the_quick_run_says_so_and_measures_ours(tmp_path):
+    done = run(tmp_path, "--quick")
+    assert done.returncode == 0, done.stderr
+    assert "no environment for small-text, small-text 2, modAL, libact, scikit-activeml" in done.stderr
+    figures = json.loads(done.stdout.splitlines()[-1])
+    assert figures["fastest_peer_over_ours"] is None and figures["peers"] == [] and figures["failed"] == {}
+    assert figures["seconds"]["labelwise uncertainty"].keys() == {"1 from 300 made-up", "10 from 300 made-up"}
+    assert all(seconds > 0 for of_case in figures["seconds"].values() for seconds in of_case.values())
+    assert figures["accuracy"]["made-up"].keys() == {"labelwise default", "labelwise uncertainty"}
+    assert all(0.4 < scores[0] < 1 for scores in figures["accuracy"]["made-up"].values())
+    assert figures["streams"].keys() >= {"OnlineBayes"}
+
+
+def test_a_full_run_without_peers_is_refused(tmp_path):
+    done = run(tmp_path)
+    assert done.returncode == 2 and done.stdout == ""
+    assert "make them with --install, or use --quick" in done.stderr
+
+
+def test_the_headline_is_the_worst_of_all(peers, tmp_path):
+    bench = peers.Bench(tmp_path, tmp_path)
+    bench.seconds = {
+        "small-text cvirs": {"a": 0.6, "b": 0.8},
+        "modAL max_loss": {"a": 0.5, "b": 0.9},
+        "labelwise uncertainty": {"a": 0.1, "b": 0.1},
+        "labelwise max_loss": {"a": 0.2, "b": 0.1},  # the slowest of ours that has a counterpart
+        "labelwise balanced_pairs": {"a": 9.0, "b": 9.0},  # has none
+        "labelwise default": {"a": 0.25, "b": 0.5},
+    }
+    found = peers.ratios(bench, ["a", "b"])
+    assert found["fastest_peer_over_ours_same_classifier"] == pytest.approx(min(0.5 / 0.2, 0.8 / 0.1))
+    assert found["fastest_peer_over_our_default"] == pytest.approx(min(0.5 / 0.25, 0.8 / 0.5))
+    assert found["fastest_peer_over_ours"] == pytest.approx(1.6)
+    assert found["fastest_peer"] == "modAL max_loss"
+    assert peers.over_nearest(bench, "a") == pytest.approx({"modAL max_loss": 2.5})
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_everybody_is_fed_the_same_arrays(peers, tmp_path, kind):
+    from protocol import load_task
+
+    X, Y = np.round(np.random.default_rng(0).normal(size=(6, 4)), 1) * (np.eye(6, 4) == 0), np.eye(6, 3, dtype=bool)
+    peers.save_task(tmp_path / "task.npz", kind(X), Y, np.arange(2))
+    task = load_task(tmp_path / "task.npz")
+    np.testing.assert_array_equal(task.dense, X)
+    np.testing.assert_array_equal(task.Y, Y)
+    np.testing.assert_array_equal(task.start, [0, 1])
+    assert sp.issparse(task.X) == (kind is sp.csr_array)
+
+
+class Counting:
+    """Asks for the next rows of the pool, and checks the answers."""
+
+    def __init__(self, task):
+        self.task, self.told = task, len(task.start)
+
+    def ask(self, n):
+        return np.arange(self.told, self.told + n), None
+
+    def tell(self, rows, labels, values):
+        np.testing.assert_array_equal(values, self.task.Y[rows])
+        self.told += len(rows)
+
+
+def test_a_round_is_answers_and_the_next_questions_and_the_first_is_a_rehearsal(peers):
+    from protocol import Task, play
+
+    task = Task(np.eye(20), np.eye(20, 3, dtype=int), np.arange(4))
+    learner = Counting(task)
+    played = play(learner, task, batch=2, rounds=3)
+    assert played["asked"] == [[[4, 5], None], [[6, 7], None], [[8, 9], None]]
+    assert learner.told == 10
+    assert len(played["wall"]) == len(played["processor"]) == 2
+
+
+def test_macro_f1_of_a_stream(peers):
+    Y = np.array([[1, 0], [0, 0], [1, 0], [1, 0], [0, 0], [0, 0]], dtype=bool)
+    said = np.array([[1, 1], [1, 1], [1, 1], [1, 0], [0, 0], [1, 0]], dtype=bool)
+    stream = {"rows_per_second": 5.0, "predicted": np.packbits(said).tolist()}
+    figures = peers.stream_figures({"it": stream}, Y)
+    f1 = 2 * 1 / (2 + 1)  # the second half only; the label that is neither there nor said is left out
+    assert figures == {"it": {"rows_per_second": 5.0, "macro_f1": pytest.approx(f1)}}
+
+
+def test_every_package_is_pinned():
+    folder = SCRIPT.parent / "_peers"
+    for file in sorted(folder.glob("*.txt")):
+        lines = [line for line in file.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+        assert lines and all("==" in line for line in lines), file.name
