@@ -18,17 +18,23 @@ FloatArray = npt.NDArray[np.floating[Any]]
 
 
 def newton_change(
-    K: FloatArray, cross: FloatArray, variances: FloatArray, residuals: FloatArray, penalty: float
+    K: FloatArray,
+    cross: FloatArray,
+    variances: FloatArray,
+    residuals: FloatArray,
+    penalty: float,
+    *,
+    tolerance: float = 1e-4,
 ) -> FloatArray:
     """(n, q) change of the log-odds at n rows.
 
     Of the t rows trained on, old and new, `K` (t, t) are the inner products and `variances` (t, q) the p (1 − p) of
     each label, zero where a label was not answered; `residuals` (t, q) are y − p of the new ones, zero of the old.
     `cross` (n, t) are inner products of the n rows and these. With S the roots of a label's variances, the weights are
-    Xᵀ a, where a = r / λ − S c and (λ I + S K S) c = S K r / λ.
+    Xᵀ a, where a = r / λ − S c and (λ I + S K S) c = S K r / λ, solved to a relative residual of `tolerance`.
     """
     roots = np.sqrt(variances)
-    c = _solve(K, roots, roots * (K @ residuals) / penalty, penalty)
+    c = _solve(K, roots, roots * (K @ residuals) / penalty, penalty, tolerance)
     return cross @ (residuals / penalty - roots * c)
 
 
@@ -37,9 +43,7 @@ def inner_products(X: Any, Z: Any) -> FloatArray:
     return dense(X @ Z.T).astype(np.float64) + 1.0
 
 
-def _solve(
-    K: FloatArray, roots: FloatArray, right: FloatArray, penalty: float, *, tolerance: float = 1e-6
-) -> FloatArray:
+def _solve(K: FloatArray, roots: FloatArray, right: FloatArray, penalty: float, tolerance: float) -> FloatArray:
     """(t, q) solutions of (penalty · I + S K S) c = b for every label's S at once, by conjugate gradients."""
     scale = penalty + roots**2 * np.diag(K)[:, None]  # the diagonal, as preconditioner
     c, r = np.zeros_like(right), right

@@ -96,22 +96,24 @@ class AdaptiveMargin:
         answered_rows = answers.rows()
         old = _spread(answered_rows, TRAINED_ON)
         share = old.size / answered_rows.size
-        tried = [batch.rows[:TRIED] for batch in batches]
+        tried = [np.sort(batch.rows[:TRIED]) for batch in batches]
         new = np.unique(np.concatenate(tried))
         p_old, candidates = posterior.rows(old).probabilities(), _look(posterior, answers, new)
         variances = np.where(answers.mask(old), p_old * (1 - p_old) / share, 0.0)  # (m, q)
         judged = _look(posterior, answers, spared)
         X_all = stack_rows(X[old], X[new])
         K, cross = inner_products(X_all, X_all), inner_products(X[spared], X_all)
-        errors = np.empty(len(tried))
-        for number, batch in enumerate(tried):
+        errors: dict[bytes, float] = {}  # neighbouring trade-offs often take the same items
+        for batch in tried:
+            if batch.tobytes() in errors:
+                continue
             p = candidates.p[np.searchsorted(new, batch)]  # (b, q)
             used = np.append(np.arange(old.size), old.size + np.searchsorted(new, batch))
             residuals = np.vstack([np.zeros_like(variances), (p > 0.5) - p])
             both = np.vstack([variances, p * (1 - p)])
             change = newton_change(K[np.ix_(used, used)], cross[:, used], both, residuals, self.penalty)
-            errors[number] = _set_losses(judged.f + change, judged.answered).mean()
-        return errors
+            errors[batch.tobytes()] = float(_set_losses(judged.f + change, judged.answered).mean())
+        return np.array([errors[batch.tobytes()] for batch in tried])
 
     def _check(self) -> None:
         if self.target != "items":

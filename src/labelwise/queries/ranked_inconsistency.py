@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -21,6 +20,8 @@ EXACT = 2**24  # entries (item, label) up to which ranks are exact
 COMPARED = 2**20  # pairs of items compared at a time
 ROUNDING = 1e-9  # joint entropies below it are none
 FINEST = 2.0**-40  # doubts below it are one level
+LOWEST = int(np.float32(FINEST).view(np.int32)) >> 16
+LEVELS = (int(np.float32(1.0).view(np.int32)) >> 16) - LOWEST + 1
 Distance = Literal["entropy", "hamming"]
 
 
@@ -66,7 +67,7 @@ class RankedInconsistency:
     def choose(
         self, posterior: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator, *, known: Known
     ) -> Choice:
-        """Up to n open items, walking the pool in blocks, twice where it is too large for exact ranks."""
+        """Up to n open items, walking the pool in blocks, three times where it is too large for exact ranks."""
         self._check()
         answers = Answers.of(known, closed.shape)
         rows, answered = open_items(closed), answers.rows()
@@ -75,17 +76,13 @@ class RankedInconsistency:
         if answered.size > self.sample:
             answered = np.sort(rng.choice(answered, self.sample, replace=False))
         examples = _Examples.of(answers.of_rows(answered), self.distance)
-        walk = _Walk(posterior, answers, rows)
-        blocks: Iterable[_Block] = walk
-        ranking: _ExactRanking | _LevelRanking = _LevelRanking(posterior.n_labels)
+        blocks: Iterable[_Block] = _Walk(posterior, answers, rows)
         if rows.size * posterior.n_labels <= EXACT:
-            blocks, ranking = list(walk), _ExactRanking(posterior.n_labels)
-        unlike = []
-        for block in blocks:
-            unlike.append(examples.distances(block.p > 0.5))
-            ranking.add(block.doubts(), block.ranked)
-        shares = [ranking.shares(block.doubts(), block.ranked) for block in blocks]
-        scores = np.concatenate(unlike) * np.concatenate(shares)
+            blocks = list(blocks)
+            shares = _exact_shares(blocks)
+        else:
+            shares = _level_shares(blocks, posterior.n_labels)
+        scores = shares * np.concatenate([examples.distances(block.p > 0.5) for block in blocks])
         chosen = best(scores, n, rng.random(scores.size))
         return Choice(rows[chosen], None, scores[chosen])
 
@@ -121,54 +118,39 @@ class _Walk:
             yield _Block(p, ~answered)
 
 
-class _ExactRanking:
-    """Of each label, which share of the other items it doubts less; items of equal doubt count half."""
-
-    def __init__(self, n_labels: int) -> None:
-        self._offsets = 2.0 * np.arange(n_labels)  # doubts lie in [0, 1]: one sorted array holds all labels
-        self._parts: list[FloatArray] = []
-
-    def add(self, doubts: FloatArray, ranked: BoolArray) -> None:
-        self._parts.append((doubts + self._offsets)[ranked])
-
-    @cached_property
-    def _sorted(self) -> FloatArray:
-        return np.sort(np.concatenate(self._parts))
-
-    def shares(self, doubts: FloatArray, ranked: BoolArray) -> FloatArray:
-        """(b,) mean over an item's labels."""
-        keys = doubts + self._offsets
-        start, end = (np.searchsorted(self._sorted, self._offsets + shift) for shift in (-0.5, 1.5))  # (q,) each
-        below, upto = (np.searchsorted(self._sorted, keys, side=side) for side in ("left", "right"))
-        return _mean_share((below + upto - 1) / 2 - start, end - start, ranked)
+def _exact_shares(blocks: Sequence[_Block]) -> FloatArray:
+    """(m,) mean over an item's labels of the share of the other items that the label doubts less; ties count half."""
+    ranked = np.vstack([block.ranked for block in blocks]).T  # (q, m)
+    doubts = np.where(ranked, np.vstack([block.doubts() for block in blocks]).T, -1.0)  # what is not ranked comes first
+    order = np.argsort(doubts, axis=1)
+    ordered = np.take_along_axis(doubts, order, axis=1)
+    places = np.arange(doubts.shape[1])
+    rises = np.diff(ordered, axis=1) > 0
+    ends = np.ones((len(doubts), 1), dtype=bool)
+    first = np.maximum.accumulate(np.where(np.hstack([ends, rises]), places, 0), axis=1)  # of those that tie
+    last = np.where(np.hstack([rises, ends]), places, places[-1])
+    last = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
+    less = np.empty(doubts.shape)
+    np.put_along_axis(less, order, (first + last) / 2 - (~ranked).sum(1, keepdims=True), axis=1)
+    return _mean_share(less.T, ranked.sum(1), ranked.T)
 
 
-class _LevelRanking:
-    """The same from counts of items by level of doubt, whatever the size of the pool."""
+def _level_shares(blocks: Iterable[_Block], n_labels: int) -> FloatArray:
+    """The same from counts of items by level of doubt, whatever the size of the pool, in two walks."""
+    labels = np.arange(n_labels)
+    counts = np.zeros((n_labels, LEVELS), dtype=np.int64)
+    for block in blocks:
+        places = (labels * LEVELS + _level(block.doubts()))[block.ranked]
+        counts += np.bincount(places, minlength=counts.size).reshape(counts.shape)
+    less = np.cumsum(counts, axis=1) - (counts + 1) / 2  # items below each level, and half of the others of it
+    total = counts.sum(1)
+    return np.concatenate([_mean_share(less[labels, _level(b.doubts())], total, b.ranked) for b in blocks])
 
-    LOWEST = int(np.float32(FINEST).view(np.int32)) >> 16
-    LEVELS = (int(np.float32(1.0).view(np.int32)) >> 16) - LOWEST + 1
 
-    def __init__(self, n_labels: int) -> None:
-        self._labels = np.arange(n_labels)
-        self._counts = np.zeros((n_labels, self.LEVELS), dtype=np.int64)
-
-    def add(self, doubts: FloatArray, ranked: BoolArray) -> None:
-        places = (self._labels * self.LEVELS + self._level(doubts))[ranked]
-        self._counts += np.bincount(places, minlength=self._counts.size).reshape(self._counts.shape)
-
-    @cached_property
-    def _middles(self) -> FloatArray:
-        """(q, levels) items below each level, and half of the others of it."""
-        return np.cumsum(self._counts, axis=1) - (self._counts + 1) / 2
-
-    def shares(self, doubts: FloatArray, ranked: BoolArray) -> FloatArray:
-        return _mean_share(self._middles[self._labels, self._level(doubts)], self._counts.sum(1), ranked)
-
-    def _level(self, doubts: FloatArray) -> IntArray:
-        """The exponent and the leading 7 bits of the fraction: levels that are at most 1/128 apart, relatively."""
-        bits = np.maximum(doubts, FINEST).astype(np.float32).view(np.int32)
-        return (bits >> 16).astype(np.intp) - self.LOWEST
+def _level(doubts: FloatArray) -> IntArray:
+    """The exponent and the leading 7 bits of the fraction: levels that are at most 1/128 apart, relatively."""
+    bits = np.maximum(doubts, FINEST).astype(np.float32).view(np.int32)
+    return (bits >> 16).astype(np.intp) - LOWEST
 
 
 def _mean_share(less: FloatArray, total: IntArray, ranked: BoolArray) -> FloatArray:
@@ -199,20 +181,21 @@ class _Examples:
     def _distances(self, sets: BoolArray) -> FloatArray:
         """Through a table of k ln k: with n labels, an entropy is ln n − Σ k ln k / n over the counts k of cells."""
         members = sets.astype(np.float32)
-        size = self.answered.sum(1, dtype=np.float64)  # (m,)
-        both = members @ self.present.T  # (b, m)
-        ours, theirs = members @ self.answered.T, self.present.sum(1)
+        size = self.answered.sum(1).astype(np.intp)  # (m,)
+        both = (members @ self.present.T).astype(np.intp)  # (b, m)
+        ours = (members.sum(1)[:, None] if self.answered.all() else members @ self.answered.T).astype(np.intp)
+        theirs = self.present.sum(1).astype(np.intp)
         differ = ours + theirs - 2 * both
         if self.distance == "hamming":
-            return differ.sum(1, dtype=np.float64) / size.sum()
-        table = xlogy(np.arange(sets.shape[1] + 1), np.arange(sets.shape[1] + 1))
-        neither = size - ours - theirs + both
-        joint = _entropy(table, size, both, ours - both, theirs - both, neither)
+            return differ.sum(1) / size.sum()
+        counts = np.arange(sets.shape[1] + 1)
+        table = xlogy(counts, counts)
+        joint = _entropy(table, size, both, ours - both, theirs - both, size - ours - theirs + both)
         own = _entropy(table, size, ours, size - ours) + _entropy(table, size, theirs, size - theirs)
         relative = np.where(joint > ROUNDING, 2 - own / np.maximum(joint, ROUNDING), 0.0)
         return np.where(differ == size, 1.0, relative) @ (size / size.sum())
 
 
-def _entropy(table: FloatArray, size: FloatArray, *cells: FloatArray) -> FloatArray:
+def _entropy(table: FloatArray, size: IntArray, *cells: IntArray) -> FloatArray:
     """In nats, of a label drawn from `size` that fall into cells so often."""
-    return np.log(size) - sum(table[cell.astype(np.intp)] for cell in cells) / size
+    return np.log(size) - sum(table[cell] for cell in cells) / size
