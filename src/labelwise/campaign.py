@@ -276,7 +276,8 @@ class Campaign:
     def _guessed(self, model: Any, X: Any) -> LabelPosterior:
         """The model's beliefs, with guesses at labels that were added with one; by parts where X is in shards."""
         if in_shards(X):
-            return StreamedPosterior(X, self._data.n_labels, lambda rows: self._guessed(model, rows))
+            believe = (lambda rows: self._guessed(model, rows)) if self._guesses else model.posterior
+            return StreamedPosterior(X, self._data.n_labels, believe)  # without guesses it can be sent elsewhere
         n, refit = len(self._book), refit_point(len(self._book), self._book.corrected)
         return self._guesses.blend(model.posterior(X), X, model, self._book.training, n, refit)
 

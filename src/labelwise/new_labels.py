@@ -171,6 +171,10 @@ class GuessLearner:
         self._shares: tuple[int, dict[str, float]] = (-1, {})  # answers they were learnt from
         self._latest: tuple[int, tuple[Guess, ...]] = (-1, ())
 
+    def __len__(self) -> int:
+        """Labels there is something to guess by."""
+        return len(self._new)
+
     @cached_property
     def _prepare(self) -> PreparedFeatures:
         X = self._data.X

@@ -8,5 +8,6 @@ from labelwise.cluster.factors import fit_factors
 from labelwise.cluster.fan_out import fan_out
 from labelwise.cluster.information import greedy_information
 from labelwise.cluster.online import fit_online
+from labelwise.cluster.scoring import on_cluster
 
-__all__ = ["connected", "fan_out", "fit_factors", "fit_online", "greedy_information"]
+__all__ = ["connected", "fan_out", "fit_factors", "fit_online", "greedy_information", "on_cluster"]

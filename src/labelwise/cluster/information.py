@@ -71,7 +71,7 @@ class BlockRunner:
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self._blocks: dict[int, Any] = {}  # block number: the block, where it is
+        self._blocks: dict[int, tuple[Block, Any]] = {}  # by number: the block as it is here, and there
         self._shared: tuple[Any, Any] = (None, None)  # the last task that all blocks have in common, sent once
 
     def __call__(self, function: Callable[..., Any], tasks: Iterable[Task]) -> Iterator[tuple[int, Any]]:
@@ -88,10 +88,11 @@ class BlockRunner:
         self, function: Callable[..., Any], number: int, block: Block, bounds: Any, task: Any, where: dict[str, Any]
     ) -> tuple[Any, Any]:
         """The new bounds if there are any, and the result without them: both still to come."""
-        if number not in self._blocks:
-            self._blocks[number] = self._client.submit(_itself, portable(block), **where)
+        known = self._blocks.get(number)
+        if known is None or known[0] is not block:  # another pool, or the same after more answers
+            known = self._blocks[number] = block, self._client.submit(_itself, portable(block), **where)
         parts = tuple(self._sent_once(part, where) for part in task) if function is refresh_block else (task,)
-        done = self._client.submit(_do, function, self._blocks[number], bounds, *parts, **where)
+        done = self._client.submit(_do, function, known[1], bounds, *parts, **where)
         if function not in CHANGES_BOUNDS:
             return None, done
         return self._client.submit(itemgetter(0), done, **where), self._client.submit(itemgetter(1), done, **where)

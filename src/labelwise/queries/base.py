@@ -80,13 +80,19 @@ class ScoringStrategy:
         """The n open entries with the highest scores, walking the pool in blocks and keeping n candidates."""
         check_target(self.target)
         masked = (
-            (part.start, self._masked(self.score(beliefs, rng), open_entries(closed[part])))
+            (part.start, self.masked_scores(beliefs, open_entries(closed[part]), rng))
             for part, beliefs in posterior.blocks(BLOCK)
         )
         places, scores = best_over_blocks(masked, n, rng)
         if self.target == "items":
             return Choice(places, None, scores)
         return Choice(places // posterior.n_labels, places % posterior.n_labels, scores)
+
+    def masked_scores(
+        self, posterior: LabelPosterior, free: npt.NDArray[np.bool_], rng: np.random.Generator
+    ) -> FloatArray:
+        """(n,) for items or (n, q) for pairs, −inf for what is not open."""
+        return self._masked(self.score(posterior, rng), free)
 
     def combine(self, scores: FloatArray, free: npt.NDArray[np.bool_]) -> FloatArray:
         """(n,) what each item is worth, given (n, q) scores of its labels and which of them are open."""
