@@ -25,7 +25,16 @@ from labelwise.cli._common import (
 )
 from labelwise.experiments.arena import Arena, ArenaResult, Entrant, load_arena, run_loaded
 from labelwise.experiments.arena_files import read_arena
-from labelwise.experiments.arena_findings import arm_name, as_plain, headline, leagues, stand, told, told_share
+from labelwise.experiments.arena_findings import (
+    arm_name,
+    as_plain,
+    headline,
+    leagues,
+    stand,
+    told,
+    told_sets,
+    told_share,
+)
 from labelwise.experiments.findings import in_words
 from labelwise.experiments.presets import papers_arena, quick_arena
 from labelwise.experiments.simulate import Schedule
@@ -98,15 +107,16 @@ def print_arena(result: ArenaResult) -> None:
         standings = [s for metric in result.arena.metrics for s in stand(league, metric)]
         grid = Grid(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
         grid.add_column("", no_wrap=True)
-        for title in ("rank", "end", f"gain over {in_words(league.reference)}", "answers needed", "items"):
+        for title in ("rank", "end", f"gain over {in_words(league.reference)}", "gained on", "answers needed", "items"):
             grid.add_column(title, justify="right", no_wrap=True)
         for metric in result.arena.metrics:
             grid.add_row(f"[bold]{in_words(metric)}[/]")
             for s in sorted((s for s in standings if s.metric == metric), key=lambda s: s.mean_rank):
                 colour = COLOURS.get(s.verdict)
                 gain = f"[{colour}]{told(s)}[/]" if colour else told(s)
-                cells = (f"{s.mean_rank:.1f}", f"{s.final:.3f}", gain, told_share(s.share), told_share(s.share_items))
-                grid.add_row(f"  {arm_name(s.model, s.strategy)}", *cells)
+                shares = (told_share(s.share), told_share(s.share_items))
+                figures = (f"{s.mean_rank:.1f}", f"{s.final:.3f}", gain, told_sets(s), *shares)
+                grid.add_row(f"  {arm_name(s.model, s.strategy)}", *figures)
         console.print(grid)
         console.print(f"\n[bold]{headline(standings)}[/]")
 

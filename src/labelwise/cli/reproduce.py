@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table as Grid
 
 from labelwise.cli._clusters import ClusterOption, on_cluster
 from labelwise.cli._common import INTERRUPTED, at_least_one, errors, fail, progress_bars, user_errors
-
-COLOURS = {"holds": "green", "holds in part": "yellow", "undecided": "dim", "does not hold": "red"}
 
 
 def reproduce(
@@ -28,23 +23,26 @@ def reproduce(
     ] = None,
     jobs: Annotated[int | None, typer.Option(help="Computations side by side. Default: all cores.")] = None,
     cluster: ClusterOption = None,
+    saved: Annotated[bool, typer.Option("--saved", help="Compute nothing: tell what is in the folder so far.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the claims for machines.")] = False,
 ) -> None:
     """Repeat a paper's experiments: each claim, the figure in the paper, ours, and the verdict.
 
     Every finished piece is saved: the same command goes on where a stopped one was. What needs published data sets is
-    left out, visibly, where they are not there.
+    left out, visibly, where they are not there. `all` does one paper after the other and writes one report of all.
 
     **Examples**
 
     ```
     labelwise reproduce miml --quick
     labelwise reproduce bomc --data ~/multilabel-data --out runs/bomc
+    labelwise reproduce all --quick
+    labelwise reproduce all --saved --json
     ```
     """
     if find_spec("matplotlib") is None or find_spec("jinja2") is None:
         raise fail("reports need matplotlib and jinja2: pip install 'labelwise[plots]'")
-    from labelwise.experiments.reproduce import PAPERS, reproduce_paper  # needs the extras just looked for
+    from labelwise.cli._reproduced import PAPERS, as_plain, gather, print_accounts, reproduce_paper  # needs the extras
 
     with user_errors():
         at_least_one("--jobs", jobs)
@@ -55,24 +53,23 @@ def reproduce(
     folder = out or Path("runs") / "reproduce"
     if shared is None:
         errors.print("no folder of published data sets: what needs them is left out (see --data)")
-    for name in wanted:
-        try:
+    try:
+        for name in wanted if not saved else ():
             with on_cluster(cluster), progress_bars() as update:
-                done = reproduce_paper(
-                    PAPERS[name], folder / name, quick=quick, shared=shared, n_jobs=jobs, on_job=update
-                )
-        except KeyboardInterrupt:
-            errors.print(f"stopped; finished pieces are in {folder}: give the same command again to go on")
-            raise typer.Exit(INTERRUPTED) from None
-        if as_json:
-            typer.echo(json.dumps({"paper": name, "claims": [asdict(claim) for claim in done.claims]}, indent=2))
-            continue
-        grid = Grid("claim", "paper", "here", "verdict", title=done.paper.title)
-        for claim in done.claims:
-            verdict = f"[{COLOURS[claim.verdict]}]{claim.verdict}[/]"
-            grid.add_row(f"{claim.where}: {claim.says}", claim.paper, claim.ours, verdict)
-        Console(highlight=False).print(grid)
-        typer.echo(f"Report: {done.report}")
+                reproduce_paper(PAPERS[name], folder / name, quick=quick, shared=shared, n_jobs=jobs, on_job=update)
+    except KeyboardInterrupt:
+        if paper == "all":
+            gather(wanted, folder, quick=quick, shared=shared)
+        errors.print(f"stopped; finished pieces are in {folder}: give the same command again to go on")
+        raise typer.Exit(INTERRUPTED) from None
+    accounts, report = gather(wanted, folder, quick=quick, shared=shared)
+    if as_json:
+        content = as_plain(accounts, report)
+        one = {"paper": paper, "claims": content["papers"][0]["claims"]}
+        typer.echo(json.dumps(content if paper == "all" else one, indent=2))
+        return
+    print_accounts(accounts)
+    typer.echo(f"Report: {report}")
 
 
 def _data_folder(given: Path | None) -> Path | None:

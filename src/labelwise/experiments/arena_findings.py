@@ -194,11 +194,16 @@ def headline(standings: Sequence[Standing]) -> str:
 
 
 def told(standing: Standing) -> str:
-    """The gain with its interval, on how many sets, and the adjusted p-value."""
+    """The gain with its interval."""
+    return "—" if standing.gain is None else interval(standing.gain)
+
+
+def told_sets(standing: Standing) -> str:
+    """On how many sets it gained, and the adjusted p-value where there are enough of them."""
     if standing.gain is None:
-        return "—"
+        return ""
     sure = f", p {standing.p_value:.2g}" if standing.n_sets >= ENOUGH_SETS else ""
-    return f"{interval(standing.gain)} on {standing.better} of {standing.n_sets}{sure}"
+    return f"{standing.better} of {standing.n_sets}{sure}"
 
 
 def told_share(share: float) -> str:

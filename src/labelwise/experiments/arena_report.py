@@ -21,6 +21,7 @@ from labelwise.experiments.arena_findings import (
     seconds_per_question,
     stand,
     told,
+    told_sets,
     told_share,
 )
 from labelwise.experiments.figures import as_png, style_of
@@ -82,7 +83,7 @@ def _ranks_section(league: League, standings: dict[str, list[Standing]], of: str
         ],
         table_note=(
             f"Gain over {in_words(league.reference)} with the same model in the mean of the learning curve, with a "
-            f"95 % interval {_interval_by(league)}; on how many sets the mean gain is positive. Small: mean rank. "
+            f"95 % interval {_interval_by(league)}. Small: mean rank, and on how many sets the mean gain is positive. "
             "Bold: the interval leaves out zero."
         ),
     )
@@ -198,8 +199,10 @@ def _interval_by(league: League) -> str:
 
 
 def _gain_cell(standing: Standing) -> Cell:
-    rank_text = "" if isnan(standing.mean_rank) else f"rank {standing.mean_rank:.1f}"
-    return Cell(told(standing), rank_text, bold=standing.verdict in ("better", "worse"))
+    ranked = "" if isnan(standing.mean_rank) else f"rank {standing.mean_rank:.1f}"
+    gained = "" if standing.gain is None else f"gained on {told_sets(standing)}"
+    small = "; ".join(part for part in (ranked, gained) if part)
+    return Cell(told(standing), small, bold=standing.verdict in ("better", "worse"))
 
 
 def _share_cell(standing: Standing) -> Cell:

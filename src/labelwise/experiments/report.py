@@ -59,7 +59,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report; whatever is left empty is left out."""
+    """A part of a report; whatever is left empty is left out. The cells of a table in prose are words, not figures."""
 
     title: str
     paragraphs: Sequence[str] = ()
@@ -69,6 +69,7 @@ class Section:
     header: Sequence[str] = ()
     rows: Sequence[tuple[str, Sequence[Cell]]] = ()
     table_note: str = ""
+    prose: bool = False
     facts: Mapping[str, str] = field(default_factory=dict)
 
 

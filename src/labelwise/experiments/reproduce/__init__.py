@@ -8,6 +8,7 @@ from labelwise.experiments.reproduce import (
     mllcs_exhibits,
 )
 from labelwise.experiments.reproduce.claims import Claim, Exhibit, Paper, Reproduction, reproduce_paper
+from labelwise.experiments.reproduce.together import Account, account_for, report_together
 
 PAPERS: dict[str, Paper] = {
     "miml": miml_exhibits.PAPER,
@@ -17,4 +18,14 @@ PAPERS: dict[str, Paper] = {
     "mllcs": mllcs_exhibits.PAPER,
 }
 
-__all__ = ["PAPERS", "Claim", "Exhibit", "Paper", "Reproduction", "reproduce_paper"]
+__all__ = [
+    "PAPERS",
+    "Account",
+    "Claim",
+    "Exhibit",
+    "Paper",
+    "Reproduction",
+    "account_for",
+    "report_together",
+    "reproduce_paper",
+]

@@ -91,24 +91,32 @@ def reproduce_paper(
     lead = "Every claim of the paper that was tried again: its figure, ours, and whether it holds."
     if quick:
         lead += " A quick run: few repetitions, so differences of a few points may be noise."
-    sections = [_claims_section(claims), *(_section(exhibit) for exhibit in exhibits)]
-    write_report(report, paper.title, lead, sections, {name: version(name) for name in PACKAGES})
+    sections = [claims_section(claims), *(as_section(exhibit) for exhibit in exhibits)]
+    write_report(report, paper.title, lead, sections, versions())
     return Reproduction(paper, exhibits, report, claims)
 
 
-def _claims_section(claims: Sequence[Claim]) -> Section:
+def versions() -> dict[str, str]:
+    """Of what a reproduction depends on."""
+    return {name: version(name) for name in PACKAGES}
+
+
+def claims_section(claims: Sequence[Claim], title: str = "Claims and verdicts") -> Section:
+    """Each claim with the paper's figure, ours and the verdict."""
     return Section(
-        title="Claims and verdicts",
+        title=title,
         header=["Claim", "paper", "here", "verdict"],
         rows=[
             (f"{claim.where}: {claim.says}", [Cell(claim.paper), Cell(claim.ours), Cell(claim.verdict, bold=True)])
             for claim in claims
         ],
         table_note="Figures of the paper are as printed there; ours were measured in this run.",
+        prose=True,
     )
 
 
-def _section(exhibit: Exhibit) -> Section:
+def as_section(exhibit: Exhibit) -> Section:
+    """An exhibit as a part of a report."""
     return Section(
         title=exhibit.title,
         paragraphs=exhibit.paragraphs,

@@ -1,0 +1,105 @@
+"""`labelwise reproduce` with small papers in place of the real ones."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("jinja2", reason="needs the extra plots")
+
+from labelwise.cli import _reproduced, app
+from labelwise.experiments.jobs import Job
+from labelwise.experiments.reproduce import Claim, Exhibit, Paper
+
+
+def double(value):
+    return {"value": 2 * value}
+
+
+def interrupt(value):
+    raise KeyboardInterrupt
+
+
+def make_paper(name, verdict, work=double):
+    def plan(quick, shared):
+        return {"numbers": [Job(work, {"value": v}) for v in range(2 if quick else 3)]}
+
+    def shown(outcomes):
+        claim = Claim("Table 1", "it doubles", "6", str(sum(o["value"] for o in outcomes["numbers"])), verdict)
+        return [Exhibit("Table 1", claims=[claim])] if outcomes["numbers"] else []
+
+    return Paper(name, f"The paper {name}", plan, shown)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LABELWISE_SHARED_DATA", raising=False)
+    for name, verdict in (("miml", "holds"), ("bomc", "undecided")):
+        monkeypatch.setitem(_reproduced.PAPERS, name, make_paper(name, verdict))
+    for name in set(_reproduced.PAPERS) - {"miml", "bomc"}:
+        monkeypatch.delitem(_reproduced.PAPERS, name)
+    return tmp_path
+
+
+def run(*arguments: str):
+    return CliRunner().invoke(app, ["reproduce", *arguments, "--jobs", "1"])
+
+
+def test_one_paper_is_told_with_its_report(here):
+    done = run("miml")
+    assert done.exit_code == 0, done.stderr
+    assert "The paper miml" in done.stdout and "Of one claim 1 holds" in done.stdout
+    assert "Report: runs/reproduce/miml/report.html" in done.stdout
+    assert (here / "runs/reproduce/miml/report.html").exists()
+    assert json.loads(run("miml", "--json").stdout) == {
+        "paper": "miml",
+        "claims": [
+            {"where": "Table 1", "says": "it doubles", "paper": "6", "ours": "6", "verdict": "holds"},
+        ],
+    }
+
+
+def test_all_papers_make_one_report_and_one_json(here):
+    done = run("all", "--out", "o")
+    assert done.exit_code == 0, done.stderr
+    assert "The paper miml" in done.stdout and "The paper bomc" in done.stdout
+    assert "Of 2 claims 1 holds, 0 hold in part, 1 is undecided, 0 do not hold." in done.stdout
+    assert "Report: o/report.html" in done.stdout
+    told = json.loads(run("all", "--out", "o", "--json").stdout)
+    assert [paper["state"] for paper in told["papers"]] == ["finished", "finished"]
+    assert told["verdicts"]["holds"] == 1
+    assert json.loads(run("all", "--out", "o", "--quick", "--json").stdout)["papers"][0]["claims"][0]["ours"] == "2"
+
+
+def test_what_is_saved_is_told_without_computing(here, monkeypatch):
+    assert run("miml", "--out", "o").exit_code == 0
+    monkeypatch.setattr("labelwise.experiments.jobs._finish", lambda *a: pytest.fail("computed"))
+    done = run("all", "--out", "o", "--saved")
+    assert done.exit_code == 0, done.stderr
+    assert "The paper bomc (not run yet)" in done.stdout and "Not whole: bomc (not run yet)." in done.stdout
+    assert "Nothing to show: not run yet." in (here / "o" / "report.html").read_text()
+
+
+def test_a_stopped_run_leaves_the_report_of_what_is_done(here, monkeypatch):
+    monkeypatch.setitem(_reproduced.PAPERS, "bomc", make_paper("bomc", "holds", work=interrupt))
+    done = run("all")
+    assert done.exit_code == 130
+    assert "stopped; finished pieces are in runs/reproduce: give the same command again to go on" in done.stderr
+    text = (here / "runs/reproduce/report.html").read_text()
+    assert "it doubles" in text and "Nothing to show: not run yet." in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["alexnet"], "there is no paper 'alexnet'; there are miml, bomc and all"),
+        (["all", "--data", "none"], "there is no folder none; --data names the folder that holds yeast/"),
+    ],
+)
+def test_wrong_input_is_one_line_and_exit_code_2(here, arguments, words):
+    done = run(*arguments)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: ") and words in done.stderr
