@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # the same names for tools; tests/test_lazy.py holds both lis
     from labelwise.decisions import ClassMass, ExpectedF1, Threshold, TopLabels, TunedThreshold
     from labelwise.labelling import Project
     from labelwise.models import (
+        AutoModel,
         BinaryRelevance,
         CompressedLabelGP,
         CooccurrenceFactors,
@@ -46,6 +47,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AdaptiveMargin",
     "Answer",
+    "AutoModel",
     "BalancedPairs",
     "BinaryRelevance",
     "Campaign",

@@ -15,7 +15,7 @@ WHERE = {  # module: the names that the package has from it
     "labelwise.decisions": "ClassMass ExpectedF1 Threshold TopLabels TunedThreshold",
     "labelwise.labelling": "Project",
     "labelwise.models": (
-        "BinaryRelevance CompressedLabelGP CooccurrenceFactors CooccurrenceTransfer LabelGP LabelMixtureGP "
+        "AutoModel BinaryRelevance CompressedLabelGP CooccurrenceFactors CooccurrenceTransfer LabelGP LabelMixtureGP "
         "LatentFactors ModelAverage OnlineBayes OrthogonalTargetGP"
     ),
     "labelwise.numerics.costs": "Costs",

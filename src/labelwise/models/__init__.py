@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from labelwise.models.auto_model import AutoModel
 from labelwise.models.base import LabelModel
 from labelwise.models.binary_relevance import BinaryRelevance
 from labelwise.models.compressed_label_gp import CompressedLabelGP
@@ -15,6 +16,7 @@ from labelwise.models.online_bayes import OnlineBayes
 from labelwise.models.orthogonal_target_gp import OrthogonalTargetGP
 
 BY_NAME: dict[str, Callable[[], LabelModel]] = {  # the first is the default
+    "auto": AutoModel,
     "label_gp": LabelGP,
     "binary_relevance": BinaryRelevance,
     "compressed_label_gp": CompressedLabelGP,
@@ -29,6 +31,7 @@ BY_NAME: dict[str, Callable[[], LabelModel]] = {  # the first is the default
 
 __all__ = [
     "BY_NAME",
+    "AutoModel",
     "BinaryRelevance",
     "CompressedLabelGP",
     "CooccurrenceFactors",

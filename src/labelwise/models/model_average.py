@@ -90,30 +90,32 @@ class ModelAverage(LabelModel):
 
 
 class AveragePosterior(LabelPosterior):
-    """One of several beliefs is right, each with the same probability."""
+    """One of several beliefs is right, each with the same probability or with that of its weight."""
 
-    def __init__(self, members: Sequence[LabelPosterior]) -> None:
+    def __init__(self, members: Sequence[LabelPosterior], weights: FloatArray | None = None) -> None:
         super().__init__(members[0].n_items, members[0].n_labels)
         self._members = list(members)
+        self._weights: FloatArray = np.full(len(self._members), 1 / len(self._members)) if weights is None else weights
 
     def probabilities(self) -> FloatArray:
-        return np.mean([member.probabilities() for member in self._members], axis=0)
+        return sum(w * member.probabilities() for w, member in zip(self._weights, self._members, strict=True))
 
     def rows(self, rows: npt.NDArray[np.intp] | slice) -> AveragePosterior:
-        return AveragePosterior([member.rows(rows) for member in self._members])
+        return AveragePosterior([member.rows(rows) for member in self._members], self._weights)
 
     def rough(self) -> AveragePosterior:
         rough = [member.rough() for member in self._members]
         same = all(a is b for a, b in zip(rough, self._members, strict=True))
-        return self if same else AveragePosterior(rough)
+        return self if same else AveragePosterior(rough, self._weights)
 
     def label_covariances(self) -> LabelCovariances:
         """The mean covariance, plus that of the members' means: the law of total covariance."""
         inside = [member.label_covariances() for member in self._members]
         means = np.stack([member.probabilities() for member in self._members], axis=2)  # (n, q, members)
-        apart = means - means.mean(axis=2, keepdims=True)
-        factor = np.concatenate([*(each.factor for each in inside), apart], axis=2)
-        return LabelCovariances(np.mean([each.diagonal for each in inside], axis=0), factor / len(inside) ** 0.5)
+        apart = (means - (means @ self._weights)[:, :, None]) * np.sqrt(self._weights)
+        factors = [np.sqrt(w) * each.factor for w, each in zip(self._weights, inside, strict=True)]
+        diagonal = sum(w * each.diagonal for w, each in zip(self._weights, inside, strict=True))
+        return LabelCovariances(diagonal, np.concatenate([*factors, apart], axis=2))
 
     def item_covariance(self) -> ItemCovariance | None:
         """That of the first member which has one."""
@@ -122,7 +124,7 @@ class AveragePosterior(LabelPosterior):
 
     def given(self, values: Any, observed: Any) -> AveragePosterior:
         """Every member is told; which of them is right stays as open as it was."""
-        return AveragePosterior([member.given(values, observed) for member in self._members])
+        return AveragePosterior([member.given(values, observed) for member in self._members], self._weights)
 
     def sample_labels(self, n_samples: int, rng: np.random.Generator) -> BoolArray:
         return self._sample(n_samples, rng, "sample_labels", bool)
@@ -132,7 +134,7 @@ class AveragePosterior(LabelPosterior):
 
     def _sample(self, n_samples: int, rng: np.random.Generator, method: str, dtype: Any) -> npt.NDArray[Any]:
         """(s, n, q), every draw that of a member drawn first."""
-        which = rng.integers(len(self._members), size=n_samples)
+        which = rng.choice(len(self._members), p=self._weights, size=n_samples)
         drawn = np.empty((n_samples, self.n_items, self.n_labels), dtype=dtype)
         for number, member in enumerate(self._members):
             samples = np.flatnonzero(which == number)

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from labelwise import AutoModel, BinaryRelevance, LabelGP
+from labelwise.experiments.metrics import log_loss
+from labelwise.models.auto_model import _settled
+
+
+def problem(n=90, seed=0, curved=True):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    linear = X @ rng.normal(size=(3, 4))
+    score = 1.2 - np.abs(linear) if curved else linear
+    return X, score + 0.3 * rng.normal(size=linear.shape) > 0.2
+
+
+class Wrong(BinaryRelevance):
+    """Believes the opposite."""
+
+    def fit(self, X, Y, observed=None):
+        return super().fit(X, ~np.asarray(Y, dtype=bool), observed)
+
+
+def test_a_model_that_is_wrong_loses_its_share():
+    X, Y = problem(curved=False)
+    model = AutoModel([BinaryRelevance(), Wrong()], random_state=0).fit(X, Y)
+    assert model.weights_[0] > 0.9
+    assert log_loss(model.predict_proba(X), Y) < 0.5
+
+
+def test_it_is_about_as_good_as_the_better_of_its_models_on_new_items():
+    for curved in (True, False):
+        X, Y = problem(400, curved=curved)
+        learnt, new = slice(0, 120), slice(120, None)
+        scores = {
+            name: log_loss(model.fit(X[learnt], Y[learnt]).predict_proba(X[new]), Y[new])
+            for name, model in {"auto": AutoModel(), "gp": LabelGP(), "lr": BinaryRelevance()}.items()
+        }
+        assert scores["auto"] < min(scores["gp"], scores["lr"]) + 0.01
+
+
+def test_one_model_has_all_of_it_and_few_rows_share_evenly():
+    X, Y = problem()
+    assert AutoModel([LabelGP()], random_state=0).fit(X, Y).weights_ == pytest.approx([1.0])
+    assert AutoModel(random_state=0).fit(X[:4], Y[:4]).weights_ == pytest.approx([0.5, 0.5])
+    with pytest.raises(ValueError, match="at least one model"):
+        AutoModel([]).fit(X, Y)
+
+
+def test_answers_added_one_by_one_teach_as_in_one_batch():
+    X, Y = problem(60)
+    later = [(row, label) for row in range(40, 46) for label in (0, 2)]
+    base = AutoModel(random_state=0).fit(X[:40], Y[:40])
+    batch, single = (clone(base).fit(X[:40], Y[:40]) for _ in range(2))
+    rows = np.array([row for row, _ in later])
+    observed = np.zeros((len(later), 4), dtype=bool)
+    observed[np.arange(len(later)), [label for _, label in later]] = True
+    batch.partial_fit(X[rows], Y[rows], observed=observed)
+    for place, row in enumerate(rows):
+        single.partial_fit(X[[row]], Y[[row]], observed=observed[[place]])
+    np.testing.assert_allclose(single.predict_proba(X), batch.predict_proba(X), atol=1e-6)
+    np.testing.assert_array_equal(single.weights_, base.weights_)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "rbf+linear"])
+def test_the_kernel_that_was_found_is_kept(kernel):
+    X, Y = problem()
+    fitted = LabelGP(kernel, random_state=0).fit(X, Y)
+    again = _settled(fitted).fit(X, Y)
+    assert again.kernel_ == fitted.kernel_ and again.noise_ratio_ == pytest.approx(fitted.noise_ratio_)
+    np.testing.assert_allclose(again.predict_proba(X), fitted.predict_proba(X), atol=1e-9)
