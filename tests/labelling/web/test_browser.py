@@ -1,0 +1,338 @@
+"""The labelling view in the system's Chromium: by keyboard, by two people, on a phone, and through a crash."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from labelling.web.browsing import ARGUMENTS, CHROMIUM, PATIENCE, Desk, Process, free_port, serving
+from labelwise import LabelData
+from labelwise.labelling import web
+
+playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright, a test dependency")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine to test the page with")
+LABELS = ("left", "low", "far")
+NAME = "e => e.ariaLabel || e.textContent.trim() || [...(e.labels ?? [])].map(l => l.textContent).join()"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        launched = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def context(browser):
+    made = browser.new_context(viewport={"width": 1180, "height": 760})
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def ready(make):
+    """A project with forty questions ready, so that nothing waits for a training."""
+    project = make(ready=40)
+    project.refresh()
+    return project
+
+
+def answers(project) -> list:
+    undone = {event.undoes for event in project.events()}
+    return [event for event in project.events() if event.kind == "answer" and event.id not in undone]
+
+
+def test_twenty_items_by_keyboard_as_wholes(context, ready):
+    with serving(ready) as address:
+        desk = Desk(context, address)
+        shown = []
+        for number in range(1, 21):
+            shown.append(desk.item)
+            desk.press("y", "ArrowDown", "u", "Enter")  # yes to the first, nothing of the second, unsure of the third
+            desk.wait_for_saved(number)
+    assert [event.item for event in answers(ready)] == shown and len(set(shown)) == 20
+    assert all(dict(event.values) == {"left": True, "low": False, "far": None} for event in answers(ready))
+    assert desk.errors == []
+
+
+def test_twenty_items_by_keyboard_one_question_after_the_other(context, ready):
+    with serving(ready) as address:
+        desk = Desk(context, address)
+        desk.press("m")
+        for number in range(1, 21):
+            asked = []
+            for key in ("y", "n", "u"):
+                asked.append(desk.page.inner_text("#asked"))
+                desk.press(key)
+            assert asked == list(LABELS)
+            desk.wait_for_saved(number)
+    assert len({event.item for event in answers(ready)}) == 20
+    assert all(dict(event.values) == {"left": True, "low": False, "far": None} for event in answers(ready))
+
+
+def test_what_was_not_asked_stays_open_one_by_one(context, ready):
+    with serving(ready) as address:
+        desk = Desk(context, address)
+        desk.press("m", "n", "Enter")
+        desk.wait_for_saved(1)
+    assert dict(answers(ready)[0].values) == {"left": False}
+
+
+def test_pairs_of_one_item_are_asked_one_after_the_other(context, make):
+    project = make(strategy="uncertainty_pairs", ready=60)
+    project.refresh()
+    with serving(project) as address:
+        desk = Desk(context, address)
+        for number in range(1, 21):
+            desk.press("y" if number % 2 else "n")
+            desk.wait_for_saved(number)
+    assert [list(event.values.values()) for event in answers(project)] == [[True], [False]] * 10
+    assert len({(event.item, event.asked) for event in answers(project)}) == 20
+
+
+def test_undo_brings_the_item_back_with_what_was_said(context, ready):
+    with serving(ready) as address:
+        desk = Desk(context, address)
+        items = []
+        for number in (1, 2):
+            items.append(desk.item)
+            desk.press("y", "Enter")
+            desk.wait_for_saved(number)
+        for item in reversed(items):
+            desk.press("z")
+            desk.page.wait_for_selector(f"#item-name:text-is('{item}')")
+            assert desk.page.get_by_role("button", name="yes: left").get_attribute("aria-pressed") == "true"
+        assert answers(ready) == []
+        desk.press("n", "Enter")
+        desk.wait_for_saved(3)
+        desk.press("s")
+        desk.wait_for_saved(4)
+        desk.press("z")  # a skip is taken back too
+        desk.page.wait_for_selector("#saved:text('Taken back')")
+    assert [event.item for event in answers(ready)] == items[:1] and answers(ready)[0].values["left"] is False
+
+
+def test_a_label_is_found_among_five_hundred(context, make):
+    names = [f"{['fruit', 'metal', 'river', 'Städte'][j % 4]}/kind {j}" for j in range(500)]
+    X = np.random.default_rng(0).standard_normal((12, 2))
+    project = make(data=LabelData.from_arrays(X, label_names=names), ready=6)
+    project.refresh()
+    with serving(project) as address:
+        desk = Desk(context, address)
+        assert desk.page.locator(".row").count() == 500
+        assert desk.page.locator("summary").all_inner_texts() == [f"{group} · 125" for group in sorted_groups()]
+        desk.press("/")
+        desk.page.keyboard.type("stadte 443")  # without regard to marks and case
+        assert desk.page.locator(".row:visible .label-name").all_inner_texts() == ["Städte/kind 443"]
+        desk.press("Enter")
+        desk.page.keyboard.type("kind 16")
+        assert "metal/kind 165" in desk.page.locator(".row:visible .label-name").all_inner_texts()
+        desk.press("Escape", "Escape", "Enter")
+        desk.wait_for_saved(1)
+    said = answers(project)[0].values
+    assert [name for name, value in said.items() if value] == ["Städte/kind 443"] and len(said) == 500
+
+
+def sorted_groups() -> list[str]:
+    return ["fruit", "metal", "river", "Städte"]
+
+
+def test_two_people_at_once_never_get_the_same_item(browser, ready):
+    links = {name: ready.people.add(name) for name in ("ann", "bob")}
+    with serving(ready, local_user=None) as address:
+        contexts = [browser.new_context() for _ in links]
+        desks = []
+        for context, (name, secret) in zip(contexts, links.items(), strict=True):
+            page = context.new_page()
+            page.set_default_timeout(PATIENCE)
+            page.goto(f"{address}/enter/{secret}")
+            page.get_by_role("button", name="Sign in").click()
+            page.wait_for_selector(f"header .who:has-text('{name}')")
+            page.close()
+            desks.append(Desk(context, address))
+        for number in range(1, 11):
+            for desk in desks:
+                desk.press("y", "Enter")
+            for desk in desks:
+                desk.wait_for_saved(number)
+        for context in contexts:
+            context.close()
+    said = answers(ready)
+    assert Counter(event.who for event in said) == {"ann": 10, "bob": 10}
+    assert len({event.item for event in said}) == 20
+
+
+def test_nothing_is_lost_or_doubled_when_the_server_is_killed(context, ready):
+    port, shown = free_port(), []
+    server = Process(ready.store.location, port)
+    desk = Desk(context, server.address)
+
+    def answer() -> None:
+        shown.append(desk.item)
+        desk.press("y", "Enter")
+
+    for _ in range(2):
+        answer()
+        desk.page.wait_for_selector('#saved[data-state="saved"]')
+        answer()
+        server.kill()  # perhaps before, perhaps after the answer reached the disk, or the page heard of it
+        answer()
+        desk.page.wait_for_selector("#queue:has-text('in this browser and will be sent')")
+        server = Process(ready.store.location, port)
+        desk.page.wait_for_selector('#saved[data-state="saved"]')
+        desk.wait_for_question()
+    server.kill()
+    assert [event.item for event in ready.events()] == shown and len(set(shown)) == 6
+    assert desk.errors == []
+
+
+def test_without_a_connection_answers_wait_in_sight_and_are_sent_later(context, ready):
+    with serving(ready) as address:
+        desk = Desk(context, address)
+        context.set_offline(True)
+        items = []
+        for number in (1, 2):
+            items.append(desk.item)
+            desk.press("y", "Enter")
+            words = "1 answer waits" if number == 1 else "2 answers wait"
+            desk.page.wait_for_selector(f"#queue:has-text('{words}')")
+        assert desk.page.get_attribute("#saved", "data-state") == "waiting" and answers(ready) == []
+        assert desk.item not in items  # the next one was here already
+        desk.press("z")  # what was not sent is only taken out again
+        desk.page.wait_for_selector(f"#item-name:text-is('{items[1]}')")
+        desk.press("Enter")
+        context.set_offline(False)
+        desk.wait_for_saved(2)
+        assert not desk.page.is_visible("#queue")
+    assert [event.item for event in ready.events()] == items
+
+
+def test_answers_that_wait_survive_the_page(context, ready):
+    with serving(ready) as address:
+        desk = Desk(context, address)
+        context.route("**/api/answer", lambda route: route.abort())
+        item = desk.item
+        desk.press("y", "Enter")
+        desk.page.wait_for_selector("#queue:has-text('1 answer waits')")
+        desk.page.close()
+        context.unroute("**/api/answer")
+        assert answers(ready) == []
+        Desk(context, address).wait_for_saved(1)
+    assert [event.item for event in answers(ready)] == [item]
+
+
+def test_an_answer_that_came_too_late_is_told(context, make):
+    project = make(lease_seconds=30.0)
+    project.refresh()
+    with serving(project) as address:
+        desk = Desk(context, address)
+        item = desk.item
+        before = project.service._clock
+        project.service._clock = lambda: before() + 100
+        taken = project.service.ask("bob", 10)  # what was ours has gone to somebody else
+        assert item in [lease.question.item for lease in taken]
+        desk.press("y", "Enter")
+        desk.page.wait_for_selector(f"#refused:has-text('Item {item} was not saved')")
+    assert answers(project) == []
+
+
+@pytest.mark.parametrize("guarded", [True, False], ids=["guarded", "unguarded"])
+def test_no_script_in_texts_or_names_runs(context, make, guarded):
+    attack = "<img src=x onerror=\"document.title='taken over'\">"
+    data = LabelData.from_arrays(np.eye(3), label_names=[f"label {attack}", "other"], items=[f"text {attack}"] * 3)
+    project = make(data=data, ready=3)
+    project.refresh()
+    if not guarded:  # the same page, with its text put in as HTML and without its policy
+
+        def weaken(route) -> None:
+            reply = route.fetch()
+            headers = {
+                name: v for name, v in reply.headers.items() if "policy" not in name and name != "content-length"
+            }
+            body = re.sub(r'\$\("text"\)\.replaceChildren\(.*\);', '$("text").innerHTML = text;', reply.text())
+            route.fulfill(status=reply.status, headers=headers, body=body)
+
+        context.route(re.compile(r"/label$|\.js$"), weaken)
+    with serving(project) as address:
+        Desk(context, address).page.close()  # signed in; a page that is led on to is not weakened
+        desk = Desk(context, f"{address}/label")
+        desk.page.wait_for_timeout(300)
+        assert (desk.page.title() == "taken over") is not guarded
+        if guarded:
+            assert attack in desk.page.inner_text("#text") and attack in desk.page.inner_text(
+                ".row .label-name >> nth=0"
+            )
+            desk.press("m")
+            assert attack in desk.page.inner_text("#asked")
+
+
+def test_a_phone_shows_it_all_and_can_be_tapped(browser, ready):
+    context = browser.new_context(viewport={"width": 390, "height": 780}, has_touch=True, is_mobile=True)
+    with serving(ready) as address:
+        desk = Desk(context, address)
+        for key in (None, "m"):
+            if key:
+                desk.press(key)
+            assert desk.page.locator("html").evaluate("page => page.scrollWidth") <= 390
+            for button in desk.page.locator("main button:visible").all():
+                box = button.bounding_box()
+                assert box["height"] >= 32 and box["x"] >= 0 and box["x"] + box["width"] <= 390
+        desk.press("m")
+        desk.page.get_by_role("button", name="yes: left").tap()
+        desk.page.get_by_role("button", name="Save").tap()
+        desk.wait_for_saved(1)
+    context.close()
+    assert dict(answers(ready)[0].values) == {"left": True, "low": False, "far": False}
+
+
+def test_everything_has_a_name_and_help_is_a_key_away(context, ready):
+    with serving(ready) as address:
+        desk = Desk(context, address)
+        for control in desk.page.locator("button:visible, select:visible, input:visible").all():
+            name = control.evaluate(NAME)
+            assert name.strip(), control.evaluate("e => e.outerHTML")
+        desk.press("?")
+        assert desk.page.get_by_role("dialog", name="Keys").is_visible()
+        desk.press("Escape")
+        assert not desk.page.get_by_role("dialog", name="Keys").is_visible()
+        desk.press("Enter")  # keys are the page's again
+        desk.wait_for_saved(1)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_stands_out_from_its_ground(theme):
+    """WCAG's contrast of at least 4.5 for text and 3 for the edges of controls, for the colours of the stylesheet."""
+    text = (Path(web.__file__).parent / "static" / "page.css").read_text(encoding="utf-8")
+    blocks = [
+        dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", block)) for block in re.findall(r":root \{(.*?)\}", text, re.S)
+    ]
+    colours = blocks[0] | (blocks[1] if theme == "dark" else {})
+    on_ground = [(name, ground) for name in ("ink", "soft", "accent") for ground in ("ground", "raised")]
+    own_ground = [(name, f"{name}-ground") for name in ("yes", "no", "unsure")]
+    pairs = [
+        *on_ground,
+        *own_ground,
+        ("yes", "ground"),
+        ("no", "ground"),
+        ("unsure", "ground"),
+        ("on-accent", "accent"),
+    ]
+    for name, ground in [*pairs, ("ink", "mark"), ("ink", "mark-against")]:
+        assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
+    assert contrast(colours["edge"], colours["ground"]) >= 3
+
+
+def contrast(one: str, other: str) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour: str) -> float:
+    parts = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
