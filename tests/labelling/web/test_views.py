@@ -1,0 +1,317 @@
+"""Progress, browse and labels by requests: what they show, who may do what, and that nothing anybody wrote can run."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+
+from labelling.web.site_client import Person
+from labelwise import Answer, LabelData
+from labelwise.labelling import Project
+from labelwise.labelling.progress import progress_of
+from labelwise.labelling.web.app import create_app
+
+EVIL = '<script>alert("x")</script>'
+PAGES = ("/progress", "/browse", "/browse?show=disagree", "/browse?show=uncertain", "/vocabulary")
+POSTS = {
+    "/browse/item": {"name": "p1", "yes": "left"},
+    "/vocabulary/add": {"name": "another"},
+    "/vocabulary/change": {"what": "retire", "label": "left"},
+}
+
+
+def form(person: Person, path: str, data: dict[str, str], csrf: str | None = None):
+    token = person.csrf if csrf is None else csrf
+    return person.client.post(path, data={"csrf": token, **data}, follow_redirects=False)
+
+
+def text_of(page) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", page.text)).split())
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory) -> Path:
+    """Two people on forty points, asked the same questions, some at random."""
+    path, rng = tmp_path_factory.mktemp("views") / "filled.db", np.random.default_rng(0)
+    data = LabelData.from_arrays(
+        rng.standard_normal((40, 2)),
+        label_names=["left", "low", "far"],
+        item_ids=[f"p{i}" for i in range(40)],
+        items=[f"point {i}" for i in range(40)],
+    )
+    with Project.create(path, data, control=0.5, overlap=2, ready=40, model="binary_relevance") as project:
+        for who in ("ann", "bob"):
+            project.tell(Answer("p1", {"left": True, "low": False, "far": False}), who=who)
+        for turn in range(28):
+            if turn % 4 == 0:
+                project.refresh()
+            for lease in project.service.ask(("ann", "bob")[turn % 2]):
+                said = {name: bool(rng.random() < 0.4) for name in lease.question.labels}
+                project.service.answer(lease.token, said)
+        project.refresh()
+    return path
+
+
+@pytest.fixture
+def busy(filled, tmp_path) -> Iterator[Project]:
+    """A copy of its own for each test."""
+    path = tmp_path / "copy.db"
+    shutil.copy(filled, path)
+    shutil.copytree(f"{filled}.derived", f"{path}.derived")
+    with Project(path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def admin(busy) -> Person:
+    person = Person(create_app(busy))
+    person.enter(busy.people.add("eve", "admin"))
+    return person
+
+
+@pytest.fixture
+def annotator(busy, admin) -> Person:
+    person = Person(admin.app)
+    person.enter(busy.people.add("ann"))
+    return person
+
+
+# -- what is shown -----------------------------------------------------------------------------------------------------
+
+
+def test_progress_shows_the_figures_of_the_project(admin, busy):
+    page, now = admin.get("/progress"), progress_of(busy)
+    text = text_of(page)
+    assert page.status_code == 200
+    assert f"answers {now.answers} items answered {now.answered_items} of 40 people 2" in text
+    assert f"{now.f1['f1']:.2f} {now.f1['low']:.2f} to {now.f1['high']:.2f}" in text
+    for label in now.labels:
+        assert f"{label.name} {label.yes} {label.no} {label.unsure}" in text
+    pair = now.pairs[0]
+    assert f"ann, bob {pair.both} {100 * pair.share:.0f} % {pair.kappa:.2f}" in text
+    assert f"all {now.people['ann']} {now.people['bob']}" in text
+    for each in now.calibration["bins"]:
+        figures = f"{each['believed']:.2f} {each['share']:.2f} ({each['low']:.2f} to {each['high']:.2f})"
+        assert f"{figures} {each['entries']}" in text
+    assert f"Expected calibration error {now.calibration['error']:.3f}" in text
+    assert f"Of the next {now.following.number} questions, {now.following.at_random} are asked at random." in text
+    assert page.text.count("<svg") >= 4
+
+
+def test_a_new_project_has_pages_too(make):
+    person = Person(create_app(make(), local_user="me"))
+    person.enter()
+    for path in PAGES:
+        page = person.get(path)
+        assert page.status_code == 200, path
+    assert "Nothing was trained yet" in person.get("/progress").text
+
+
+def test_a_search_goes_on_over_its_pages(admin):
+    page = admin.get("/browse?words=point")
+    assert "40 items" in text_of(page) and "page 1 of 2" in page.text
+    following = unescape(re.search(r'rel="next" href="([^"]+)"', page.text)[1])
+    assert "words=point" in following
+    second = admin.get(f"/browse{following}")
+    assert "page 2 of 2" in second.text and "p39" in second.text
+    assert admin.get("/browse?page=7").text.count('<li class="card">') == 20
+
+
+def test_a_wrong_search_is_told(admin):
+    page = admin.get("/browse?label=lefd")
+    assert page.status_code == 400 and "did you mean 'left'" in unescape(page.text)
+    assert admin.get("/browse?show=best").status_code == 400
+    assert admin.get("/browse/item?name=nobody").status_code == 404
+
+
+def test_an_item_shows_its_history(admin, busy):
+    page = text_of(admin.get("/browse/item?name=p1"))
+    mine = [event for event in busy.events() if event.item == "p1"]
+    assert len(mine) == 2
+    for event in mine:
+        assert f"{event.who} answered (no. {event.id}, told)" in page
+    assert "point 1" in page
+
+
+# -- correcting --------------------------------------------------------------------------------------------------------
+
+
+def test_a_correction_is_saved_under_ones_own_name(annotator, busy):
+    before = busy.labelled().Y[[1]].toarray()[0, 0]
+    word = "no" if before else "yes"
+    reply = form(annotator, "/browse/item", {"name": "p1", word: "left"})
+    assert (reply.status_code, reply.headers["location"]) == (303, "/browse/item?name=p1")
+    event = busy.events()[-1]
+    assert (event.who, event.item, dict(event.values), event.reason) == ("ann", "p1", {"left": not before}, "told")
+    assert f"(no. {event.id}" in annotator.get("/browse/item?name=p1").text
+
+
+@pytest.mark.parametrize(("word", "value"), [("yes", True), ("no", False), ("unsure", None)])
+def test_each_button_says_its_word(annotator, busy, word, value):
+    form(annotator, "/browse/item", {"name": "p30", word: "low"})
+    assert dict(busy.events()[-1].values) == {"low": value}
+
+
+def test_only_an_admin_settles(annotator, admin, busy):
+    said = {"name": "p1", "yes": "far", "settle": "true"}
+    assert form(annotator, "/browse/item", said).status_code == 403
+    assert form(admin, "/browse/item", said).status_code == 303
+    event = busy.events()[-1]
+    assert (event.who, event.reason) == ("eve", "settled")
+    assert "settled" in text_of(admin.get("/browse/item?name=p1"))
+    assert 'name="settle"' in admin.get("/browse/item?name=p1").text
+    assert 'name="settle"' not in annotator.get("/browse/item?name=p1").text
+
+
+def test_what_cannot_be_saved_is_told_on_the_page(annotator, busy):
+    n = len(busy.events())
+    for data in ({"name": "p1"}, {"name": "p1", "yes": "nowhere"}):
+        reply = form(annotator, "/browse/item", data)
+        assert reply.status_code == 400 and 'class="trouble"' in reply.text
+    assert form(annotator, "/browse/item", {"name": "nobody", "yes": "left"}).status_code == 404
+    assert len(busy.events()) == n
+
+
+# -- labels ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_label_is_added_with_what_it_goes_with_and_examples(admin, busy):
+    data = {"name": " near ", "like": "left = 40%\n\nlow=0.1", "examples": "p3\n p4 \n"}
+    assert form(admin, "/vocabulary/add", data).status_code == 303
+    assert busy.campaign().new_labels["near"].like == {"left": 0.4, "low": 0.1}
+    assert [(e.who, e.item, dict(e.values)) for e in busy.events()[-2:]] == [
+        ("eve", "p3", {"near": True}),
+        ("eve", "p4", {"near": True}),
+    ]
+    page = text_of(admin.get("/vocabulary"))
+    assert "guessed from 40 % of “left”, 10 % of “low”" in page and "eve added “near”" in page
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"name": "left"},
+        {"name": " "},
+        {"name": "x", "like": "left"},
+        {"name": "x", "like": "left=7"},
+        {"name": "x", "examples": "nobody"},
+    ],
+)
+def test_a_label_that_cannot_be_added_is_told_and_the_form_stays(admin, busy, wrong):
+    reply = form(admin, "/vocabulary/add", wrong)
+    assert reply.status_code == 400 and 'class="trouble"' in reply.text
+    assert busy.label_names() == ["left", "low", "far"]
+    assert all(unescape(reply.text).count(value) for value in wrong.values())
+
+
+def test_a_change_says_what_it_does_before_it_is_done(admin, busy):
+    data = busy.labelled()
+    observed, Y = data.observed_mask().toarray(), data.Y.toarray()
+    yes, no = int(Y[:, 0].sum()), int((observed & ~Y)[:, 0].sum())
+    asked = "/vocabulary/change?what={}&label=left&to={}"
+    for what, to in (("rename", "west"), ("merge", "low"), ("retire", "")):
+        page = text_of(admin.get(asked.format(what, to)))
+        assert f"“left” is known to be there on {yes} items and not to be there on {no} items." in page
+    differ = int(((Y[:, 0] == 1) & observed[:, 1] & (Y[:, 1] == 0)).sum())
+    assert f"On {differ} item" in text_of(admin.get(asked.format("merge", "low")))
+    assert busy.label_names() == ["left", "low", "far"], "asking changes nothing"
+    for what, to in (("rename", "low"), ("merge", "left"), ("merge", "x"), ("burn", "")):
+        assert admin.get(asked.format(what, to)).status_code == 400
+
+
+def test_changes_are_made_and_noted(admin, busy):
+    assert form(admin, "/vocabulary/change", {"what": "rename", "label": "left", "to": "west"}).status_code == 303
+    assert form(admin, "/vocabulary/change", {"what": "merge", "label": "west", "to": "low"}).status_code == 303
+    assert form(admin, "/vocabulary/change", {"what": "retire", "label": "far"}).status_code == 303
+    assert busy.label_names() == ["low"]
+    page = text_of(admin.get("/vocabulary"))
+    for told in ("renamed “left” to “west”", "merged “west” into “low”", "retired “far”"):
+        assert f"eve {told}" in page
+    for data in (
+        {"what": "retire", "label": "low"},
+        {"what": "burn", "label": "low"},
+        {"what": "rename", "label": "far"},
+    ):
+        assert form(admin, "/vocabulary/change", data).status_code == 400
+    assert busy.label_names() == ["low"]
+
+
+# -- who may -----------------------------------------------------------------------------------------------------------
+
+
+def test_annotators_see_labels_and_cannot_change_them(annotator, busy):
+    page = annotator.get("/vocabulary")
+    assert page.status_code == 200 and "/vocabulary/add" not in page.text and "/vocabulary/change" not in page.text
+    assert annotator.get("/vocabulary/change?what=retire&label=left").status_code == 403
+    for path in ("/vocabulary/add", "/vocabulary/change"):
+        assert form(annotator, path, POSTS[path]).status_code == 403
+    assert busy.label_names() == ["left", "low", "far"]
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/browse/item?name=p1", "/vocabulary/change?what=retire&label=left"])
+def test_nobody_sees_anything_without_a_session(admin, path):
+    page = Person(admin.app).get(path, follow_redirects=False)
+    assert (page.status_code, page.headers["location"]) == (303, "/enter")
+
+
+@pytest.mark.parametrize("path", POSTS)
+@pytest.mark.parametrize("csrf", ["", "0" * 32])
+def test_posts_from_other_sites_are_refused(admin, busy, path, csrf):
+    before = busy.events(), busy.label_names()
+    assert form(admin, path, POSTS[path], csrf).status_code == 403
+    foreign = admin.client.post(
+        path, data={"csrf": admin.csrf, **POSTS[path]}, headers={"origin": "https://evil.example"}
+    )
+    assert foreign.status_code == 403
+    assert (busy.events(), busy.label_names()) == before
+    assert form(admin, path, POSTS[path]).status_code == 303, "the same with the token is taken"
+
+
+# -- nothing anybody wrote runs ----------------------------------------------------------------------------------------
+
+
+def test_scripts_in_items_labels_and_names_are_shown_as_text(tmp_path):
+    items = [{"text": f"{EVIL} {i}", EVIL: EVIL} for i in range(12)]
+    names = [f"{EVIL}{i}" for i in range(12)]
+    data = LabelData.from_arrays(np.eye(12), label_names=[EVIL, "b"], item_ids=names, items=items)
+    with Project.create(tmp_path / "evil.db", data, control=0.3, model="binary_relevance") as project:
+        for number, name in enumerate(names):
+            for who in (EVIL, "bob"):
+                project.tell(Answer(name, {EVIL: number % 2 == 0, "b": number % 3 == 0}), who=who)
+        project.add_label(f"{EVIL}new", like={EVIL: 0.5}, who=EVIL)
+        project.refresh()
+        person = Person(create_app(project, local_user=EVIL))
+        person.enter()
+        shown = 0
+        addresses = [
+            *PAGES,
+            f"/browse/item?name={quote(names[0])}",
+            f"/browse?words={quote(EVIL)}",
+            f"/browse?label={quote(EVIL)}&said=yes&who={quote(EVIL)}",
+            f"/browse?label={quote('<b>' + EVIL)}",
+            f"/vocabulary/change?what=merge&label={quote(EVIL)}&to=b",
+            f"/vocabulary/change?what=rename&label=b&to={quote(EVIL + '2')}",
+            f"/vocabulary/change?what=rename&label={quote(EVIL)}&to=b",
+        ]
+        for path in addresses:
+            page = person.get(path)
+            scripts = re.findall(r"<script[^>]*>", page.text)
+            assert all(re.fullmatch(r'<script src="/static/\w+\.js" defer>', script) for script in scripts), path
+            shown += "&lt;script&gt;" in page.text
+        assert shown == len(addresses)
+        trouble = form(person, "/vocabulary/add", {"name": EVIL, "like": EVIL, "examples": EVIL})
+        assert "<script>" not in trouble.text and trouble.status_code == 400
+
+
+def test_pages_hold_no_inline_style_or_script(admin):
+    for path in (*PAGES, "/browse/item?name=p1", "/vocabulary/change?what=retire&label=left"):
+        page = admin.get(path)
+        assert "script-src 'self'" in page.headers["content-security-policy"]
+        assert not re.search(r"\sstyle=|<style|\son[a-z]+=|<script(?! src=)", page.text), path
