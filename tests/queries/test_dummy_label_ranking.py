@@ -72,7 +72,7 @@ def test_against_alipy():
     """Pairs of ALiPy 1.2.5 (`QueryMultiLabelAUDI`, scikit-learn 1.5.2), one of every six items of the same pool.
 
     It was given these logistic regressions in place of its own ranking, with the dummy at 0. Items with some answers
-    are left out: there ALiPy divides by the labels that are open, the paper by those that were answered.
+    are left out: there ALiPy divides by the labels still open. Its guard against zero is for those answered, as ours.
     """
     pairs = [(23, 2), (28, 2), (37, 2), (41, 3), (44, 0), (53, 0), (59, 3), (62, 0), (71, 0), (77, 3)]
     X, Y = wave_pool()

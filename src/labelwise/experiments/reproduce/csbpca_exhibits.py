@@ -260,7 +260,7 @@ def _type_two(runs: list[Outcome]) -> Exhibit:
     return Exhibit(
         title="Figures 6 and 7: against one classifier per label, and rare labels",
         paragraphs=[
-            "The 50 most frequent labels. MMC and Adaptive are not in labelwise: one logistic regression per label "
+            "The 50 most frequent labels. MMC and Adaptive are not part of this run: one logistic regression per label "
             "with random questions stands in for them. Labels never recovered are those of the scaled linear decoder."
         ],
         pictures=pictures,
