@@ -117,7 +117,7 @@ def test_against_alipy(beta):
     """The picks of ALiPy 1.2.5 (`QueryMultiLabelAdaptive`, scikit-learn 1.5.2), with 20 items known at first.
 
     With a label and its opposite every item has a predicted label and another: without, ALiPy gives those that lack
-    one an infinite margin, and never asks for them. Its code is libact's.
+    one an infinite margin, and never asks for them. libact 0.1.6 asks as ALiPy does (tried with 0.7).
     """
     picks = {
         0.3: [71, 46, 53, 61, 52, 34, 25, 28, 35, 44, 43, 48],

@@ -87,8 +87,8 @@ def test_wrong_options_are_named(strategy, words):
         scores(strategy)
 
 
-def test_binary_minimisation_against_modal():
-    """The picks of modAL 0.4.2.1 (`SVM_binary_minimum`) on the same pool, 20 items known at first.
+def test_binary_minimisation_against_modal_and_libact():
+    """The picks of modAL 0.4.2.1 (`SVM_binary_minimum`) and of libact 0.1.6 (`BinaryMinimization`), 20 items known.
 
     modAL's `min_confidence`, `avg_confidence` and `avg_score` are no measure here: they rank by probabilities of
     presence where the paper has confidence in either answer.
