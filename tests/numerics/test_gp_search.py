@@ -127,6 +127,21 @@ def test_parts_do_not_depend_on_the_order_of_labels():
         np.testing.assert_array_equal(a.targets, b.targets)
 
 
+def test_labels_that_share_most_rows_are_searched_on_those():
+    rng = np.random.default_rng(3)
+    X, Y, observed = rng.normal(size=(60, 3)), rng.random((60, 8)) < 0.4, np.ones((60, 8), dtype=bool)
+    observed[50:] = rng.random((10, 8)) < 0.3
+    observed[:, 7] = False  # never answered: no say
+    priority = rng.random(60)
+    (part,) = choose_parts(X, Y, observed, 600, priority)
+    shared = observed[:, :7].all(axis=1)
+    (expected,) = choose_parts(X[shared], Y[shared, :7], np.ones((shared.sum(), 7), bool), 600, priority[shared])
+    np.testing.assert_array_equal(part.inner, expected.inner)
+    np.testing.assert_array_equal(part.targets, expected.targets)
+    observed[30:50, :7] = rng.random((20, 7)) < 0.5  # now most are not shared
+    assert len(choose_parts(X, Y, observed, 600, priority)) == 7
+
+
 def test_parts_see_no_hidden_entry():
     rng = np.random.default_rng(2)
     X, Y, observed = rng.normal(size=(30, 3)), rng.random((30, 4)) < 0.4, rng.random((30, 4)) < 0.6

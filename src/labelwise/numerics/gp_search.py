@@ -20,6 +20,7 @@ KernelName = Literal["linear", "rbf", "rbf+linear"]
 
 EFFECTIVE_LABELS = 2.0  # labels depend on one another: together they count as this many, or the prior would vanish
 MAX_PATTERNS = 16  # distinct sets of answered rows that take part in the search
+SHARED = 0.75  # of a label's answered rows on average: where all labels share so many, the others are left out
 NOISE_SD, LENGTH_SD, SHARE_SD = 0.5, 0.7, 1.5  # of the priors on log noise, log length-scale, log-odds of the share
 NOISE_GRID = np.logspace(-4, 3, 57)  # relative to the kernel's mean diagonal
 LENGTH_STEP, MAX_CLIMB = 0.5 * np.log(2.0), 8  # in log length-scale from the prior's centre on, and how many
@@ -77,7 +78,7 @@ def choose_parts(X: Any, Y: BoolArray, observed: BoolArray, n_rows: int, priorit
     rows, MAX_PATTERNS of them take part, from the one with most positives to the one with fewest in equal steps: rare
     labels need another noise than frequent ones. Nothing depends on the order of the labels.
     """
-    distinct = distinct_columns(observed)
+    distinct = distinct_columns(shared_rows(observed))
     groups = distinct.groups()
     limit = max(2, int(n_rows / min(len(groups), MAX_PATTERNS) ** 0.5))
     candidates = []
@@ -95,6 +96,23 @@ def choose_parts(X: Any, Y: BoolArray, observed: BoolArray, n_rows: int, priorit
         y = Y[np.ix_(rows, labels)]
         parts.append(SearchPart(inner_products(X[rows]), squared_distances(X[rows]), y - y.mean(axis=0)))
     return parts
+
+
+def shared_rows(observed: BoolArray) -> BoolArray:
+    """Only the rows that all labels share, where those are most of every label's: one set of rows instead of many.
+
+    So it is after items answered in full and then a few pairs: searching on the set of every label would cost many
+    times as much and tell hardly more. A label that was never answered has no say.
+
+    >>> shared_rows(np.array([[1, 1], [1, 1], [1, 1], [1, 0]], dtype=bool)).sum(axis=0)
+    array([3, 3])
+    >>> shared_rows(np.array([[1, 1], [1, 0], [0, 1]], dtype=bool)).sum(axis=0)
+    array([2, 2])
+    """
+    answered = observed.any(axis=0)  # (q,)
+    shared = observed[:, answered].all(axis=1)  # (n,)
+    few = shared.sum() < SHARED * observed[:, answered].sum(axis=0).mean() if answered.any() else True
+    return observed if few else shared[:, None] & answered
 
 
 class Search:
