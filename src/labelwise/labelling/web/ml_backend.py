@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Mapping, Sequence
 from math import ceil
 from typing import Annotated, Any
@@ -25,6 +26,7 @@ from labelwise.labelling.web.browse_view import browser_of
 from labelwise.labelling.web.dependencies import project_of, site_of
 
 LARGEST = 10 * 2**20  # bytes of a request
+NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # as JSON writes it; after a backslash that is text, it is text
 
 
 class Told(BaseModel):
@@ -113,7 +115,7 @@ async def posted(request: Request) -> dict[str, Any]:
         raise HTTPException(400, "the request holds no JSON") from None
     if not isinstance(body, dict):
         raise HTTPException(400, "the request must hold a JSON object")
-    if b"\\u0000" in data:
+    if NUL.search(data):
         raise HTTPException(400, "the sign NUL cannot be kept; leave it out")
     return body
 
