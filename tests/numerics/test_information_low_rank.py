@@ -143,8 +143,8 @@ def test_lazy_evaluation_leaves_most_rows_alone_and_eager_none():
     F = pool(5000, 10)
     lazy, eager = (LowRankInformation(LowRank(F, 0.1), lazy=lazy) for lazy in (True, False))
     assert_array_equal(lazy.pick(10).indices, eager.pick(10).indices)
-    assert np.mean(lazy._rows["seen"] == 0) > 0.5
-    assert np.mean(eager._rows["seen"] == 9) > 0.99
+    assert np.mean(lazy._lazy_rows.rows["seen"] == 0) > 0.5
+    assert np.mean(eager._lazy_rows.rows["seen"] == 9) > 0.99
 
 
 def test_auto_sweeps_when_every_pick_lowers_every_score():
@@ -153,7 +153,7 @@ def test_auto_sweeps_when_every_pick_lowers_every_score():
     F /= np.linalg.norm(F, axis=1, keepdims=True)
     auto, lazy = (LowRankInformation(LowRank(F, 0.1), lazy=lazy) for lazy in ("auto", True))
     assert_array_equal(auto.pick(100).indices, lazy.pick(100).indices)
-    assert auto._n_swept > 0 and lazy._n_swept == 0
+    assert auto._lazy_rows.n_swept > 0 and lazy._lazy_rows.n_swept == 0
 
 
 def test_equal_rows_are_picked_in_order():
