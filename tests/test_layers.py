@@ -11,9 +11,10 @@ SOURCE = Path(__file__).parents[1] / "src" / "labelwise"
 BELOW_EXPERIMENTS = {"campaign", "data", "decisions", "models", "posterior", "queries", "records"}
 ALLOWED = {
     "numerics": set(),
-    "records": set(),
+    "asking": set(),
+    "records": {"asking"},
     "posterior": {"numerics"},
-    "data": {"records"},
+    "data": {"_lazy", "records"},
     "models": {"numerics", "posterior"},
     "queries": {"numerics", "posterior"},
     "decisions": {"numerics", "posterior"},
@@ -22,7 +23,11 @@ ALLOWED = {
     "answer_book": {"numerics", "questions", "records", "standing"},
     "new_labels": {"numerics", "posterior", "questions", "records"},
     "streamed_posterior": {"numerics", "posterior"},
+    "guard": {"numerics", "posterior", "standing"},
+    "defaults": {"models", "queries"},
     "campaign": {
+        "defaults",
+        "guard",
         "answer_book",
         "new_labels",
         "numerics",
@@ -33,10 +38,10 @@ ALLOWED = {
         "streamed_posterior",
     },
     "experiments": BELOW_EXPERIMENTS,
-    "labelling": BELOW_EXPERIMENTS | {"_lazy", "new_labels"},
+    "labelling": BELOW_EXPERIMENTS | {"_lazy", "asking", "new_labels"},
     "cluster": {"data", "models", "numerics", "posterior", "queries"},
     "_lazy": set(),
-    "cli": BELOW_EXPERIMENTS | {"cluster", "experiments", "labelling"},
+    "cli": BELOW_EXPERIMENTS | {"asking", "cluster", "experiments", "labelling"},
 }
 ONLY_IN = {  # third-party package: the floors that may import it
     "matplotlib": {"experiments"},

@@ -28,7 +28,7 @@ def test_names_for_tools_are_the_names_at_runtime():
     assert set(told) | {"data", "decisions", "experiments", "labelling", "models", "queries"} == set(labelwise.__all__)
 
 
-@pytest.mark.parametrize("package", ["labelwise", "labelwise.labelling"])
+@pytest.mark.parametrize("package", ["labelwise", "labelwise.data", "labelwise.labelling"])
 def test_every_name_is_there_and_no_other(package):
     module = importlib.import_module(package)
     for name in module.__all__:
@@ -37,10 +37,13 @@ def test_every_name_is_there_and_no_other(package):
         _ = module.nothing
 
 
-def test_labelling_has_the_names_that_tools_see():
-    path = SOURCE / "labelling" / "__init__.py"
-    table = dict(re.findall(r'"(labelwise\.labelling\.\w+)": "([^"]+)"', path.read_text(encoding="utf-8")))
-    assert names_for_tools(path) == {name: module for module, names in table.items() for name in names.split()}
+@pytest.mark.parametrize("package", ["data", "labelling"])
+def test_packages_have_the_names_that_tools_see(package):
+    path = SOURCE / package / "__init__.py"
+    table = dict(re.findall(r'"(labelwise\.\w+\.\w+)": "([^"]+)"', path.read_text(encoding="utf-8")))
+    told = {name: module for module, names in table.items() for name in names.split()}
+    assert names_for_tools(path) == told
+    assert set(told) == set(importlib.import_module(f"labelwise.{package}").__all__)
 
 
 def test_a_missing_extra_is_told(monkeypatch):

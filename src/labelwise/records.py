@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+
+from labelwise.asking import Answer as Answer
+from labelwise.asking import Question as Question
 
 Features: TypeAlias = Any  # (n, d) float array, csr_array or rows in shards: scipy brings no types to tell them apart
 
@@ -198,56 +201,6 @@ class LabelData:
     def observed_mask(self) -> sp.csr_array:
         """The mask as a matrix even when everything is observed (then it has n × q entries)."""
         return sp.csr_array(np.ones(self.Y.shape, dtype=bool)) if self.observed is None else self.observed
-
-
-@dataclass(frozen=True)
-class Question:
-    """Ask a person about `labels` of `item`: all its open labels, or a single one.
-
-    `reason` says why: "strategy", "cold start" (nothing is known yet) or "control" (the random share);
-    `score` is the strategy's own figure, higher meaning more worth asking; questions are equal without regard to it.
-    """
-
-    item: str
-    labels: tuple[str, ...]
-    reason: str = "strategy"
-    score: float = field(default=float("nan"), compare=False)
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a person said of one item: label name to True (present) or False (absent); the rest stays unknown.
-
-    `reason` is copied from the question, so that answers to random questions can be told apart later;
-    `correction` lets the answer overwrite an earlier, different one.
-
-    Examples
-    --------
-    >>> Answer("doc7", {"sports": True, "politics": False}).values["sports"]
-    True
-    >>> question = Question("doc7", ("sports", "politics"))
-    >>> Answer.to(question, present={"sports"}) == Answer("doc7", {"sports": True, "politics": False})
-    True
-    """
-
-    item: str
-    values: Mapping[str, bool] = field(default_factory=dict)
-    reason: str = "strategy"
-    correction: bool = False
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.values, Mapping):
-            raise TypeError(f"values must map label names to True or False, got {self.values!r}; see also Answer.to")
-        object.__setattr__(self, "values", dict(self.values))  # a copy: what was said stays said
-
-    @classmethod
-    def to(cls, question: Question, present: Iterable[str]) -> Answer:
-        """Answer a question in full: the labels in `present` are there, the question's other labels are not."""
-        present = set(present)
-        strange = sorted(present - set(question.labels))
-        if strange:
-            raise ValueError(f"labels {strange} were not asked about for item {question.item!r}")
-        return cls(question.item, {name: name in present for name in question.labels}, question.reason)
 
 
 def as_features(X: Any) -> Features:

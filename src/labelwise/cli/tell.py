@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
+from labelwise.asking import Answer
 from labelwise.cli._common import errors
 from labelwise.cli._projects import AsJson, ProjectPlace, Who, opened, person
 from labelwise.data import read_answers
-from labelwise.records import Answer
 
 
 def tell(

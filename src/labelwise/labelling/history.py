@@ -9,12 +9,12 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from labelwise.asking import Answer
 from labelwise.labelling.store.events import Votes
 from labelwise.labelling.store.labels import StoredLabels
 from labelwise.labelling.store.schema import NO, YES
 from labelwise.labelling.tally import Tally
 from labelwise.labelling.terms import CONTROL, GIVEN, SETTLED
-from labelwise.records import Answer
 
 NEVER, UNKNOWN = -2, -1  # a person said nothing of a label; nothing is known of it (nobody said yes or no)
 OUTWEIGHS = 1_000_000  # votes that one which settles a label counts for; the same in the view `current_labels`

@@ -66,11 +66,13 @@ def read_picture(value: Any, folders: Iterable[str]) -> tuple[bytes, str]:
 def _read_file(value: str, folders: Iterable[str]) -> bytes:
     try:
         path = Path(value).resolve(strict=True)  # where links lead, before it is looked at where that is
-        if str(path.parent) not in folders or path.stat().st_size > LARGEST:
-            raise NoPicture("the picture lies outside of the project's folders of pictures, or is too large")
-        return path.read_bytes()
+        is_ours = str(path.parent) in folders and path.stat().st_size <= LARGEST
+        data = path.read_bytes() if is_ours else None
     except (OSError, ValueError, RuntimeError):
         raise NoPicture("the file of the picture cannot be read") from None
+    if data is None:
+        raise NoPicture("the picture lies outside of the project's folders of pictures, or is too large")
+    return data
 
 
 def _shown(data: bytes) -> tuple[bytes, str]:

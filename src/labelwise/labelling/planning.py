@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from labelwise.asking import Question
 from labelwise.labelling.chance import chance, copies, kept_apart
 from labelwise.labelling.cold_start import most_telling_items
 from labelwise.labelling.history import NEVER, UNKNOWN
@@ -17,7 +18,6 @@ from labelwise.labelling.store.questions import Ready
 from labelwise.labelling.store.schema import WHOLE_ITEM
 from labelwise.labelling.telling_words import telling_words, word_weights
 from labelwise.labelling.terms import CONTROL
-from labelwise.records import Question
 
 Entry = tuple[int, int]  # an item and a label, or WHOLE_ITEM, by number
 SAMPLE = 500  # items from which it is told what a word says

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 import sqlalchemy as sa
 
+from labelwise.asking import Answer, Question
 from labelwise.labelling.chance import copies
 from labelwise.labelling.errors import AnswerRefused, ProjectError
 from labelwise.labelling.picture_paths import located
@@ -38,7 +39,6 @@ from labelwise.labelling.store.questions import (
 )
 from labelwise.labelling.store.schema import NO, UNSURE, WHOLE_ITEM, YES
 from labelwise.labelling.terms import GIVEN, SETTLED, TOLD, Lease, Receipt, Settings
-from labelwise.records import Answer, Question
 
 Values = Mapping[str, bool | None]  # None is unsure
 MOST_HELD = 100  # questions that one person can have at a time

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from labelwise.asking import Question
 from labelwise.labelling.errors import ProjectError
-from labelwise.records import Question
 
 if TYPE_CHECKING:
     from labelwise.campaign import Costs

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import JSONB
 
 from labelwise.labelling.store.engine import pieces
 from labelwise.labelling.store.questions import PLAN
@@ -72,6 +71,8 @@ def _values_in_sqlite() -> tuple[sa.ColumnElement[Any], sa.ColumnElement[bool]]:
 
 
 def _values_in_postgresql() -> tuple[sa.ColumnElement[Any], sa.ColumnElement[bool]]:
+    from sqlalchemy.dialects.postgresql import JSONB  # loaded when needed: it is large, and most projects are files
+
     each = sa.func.jsonb_path_query(sa.cast(items.c.content, JSONB), sa.literal_column("'$.**'")).column_valued("each")
     return each.op("#>>")(sa.literal_column("'{}'")), sa.func.jsonb_typeof(each).not_in(["object", "array"])
 

@@ -10,12 +10,12 @@ from fastapi import APIRouter, Depends, Form, HTTPException, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, Field
 
+from labelwise.asking import Answer
 from labelwise.labelling.browse import SAID, SHOWS, Browser, FoundItem, Search
 from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.people import User
 from labelwise.labelling.web.dependencies import CurrentUser, TheProject, project_of, render, site_of
 from labelwise.labelling.web.showing import shown_item
-from labelwise.records import Answer
 
 NAVIGATION = ("Browse", "/browse")
 SNIPPET = 280  # characters of a text in the list
