@@ -71,6 +71,17 @@ def test_a_study_file_is_run_ranked_and_reported(here):
         assert (here / "runs" / "study" / name).exists()
 
 
+def test_the_study_file_of_the_documents_runs(here):
+    page = (Path(__file__).parents[2] / "docs" / "simulate.md").read_text(encoding="utf-8")
+    (study,) = re.findall(r"^```toml\n(.*?)^```", page, flags=re.M | re.S)
+    Path("documented.toml").write_text(study, encoding="utf-8")
+    done = run("documented.toml", "--jobs", "1", "--json")
+    assert done.exit_code == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["name"] == "mine" and set(told["sets"]) == {"gaussian", "pictures"}
+    assert len(told["results"]) == 3 * 5
+
+
 def test_the_same_command_again_runs_nothing_and_says_the_same(here, monkeypatch):
     first = run("study.toml", "--jobs", "1")
     monkeypatch.setattr("labelwise.experiments.study._finish", lambda *a, **k: pytest.fail("ran again"))
