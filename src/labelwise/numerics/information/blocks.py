@@ -122,6 +122,7 @@ class Wanted:
     rule: kernels.Rule
     at_least: float
     at_most: int
+    unit: float = 1.0  # what a gain of one is scored by the cheapest question, if more than one
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,8 +231,7 @@ def _send(
     scores = bounds.scores(wanted.rule)
     sent = np.flatnonzero(scores[which] >= max(wanted.at_least, np.finfo(float).min))
     if sent.size > wanted.at_most:
-        order = np.lexsort((sent, -scores[which[sent]]))  # of those that tie the first rows go
-        sent = np.sort(sent[order[: wanted.at_most]])
+        sent = np.sort(sent[best_first(scores[which[sent]], sent, wanted.unit)[: wanted.at_most]])
     candidates = None
     if sent.size and factor is not None:
         out = which[sent]
@@ -242,13 +242,28 @@ def _send(
         is_open[out] = False
         bounds = replace(bounds, is_open=is_open)
     left = float(scores.max(initial=-np.inf))
-    first = block.start + first_of_ties(scores, left) if left > -np.inf else 0
+    first = block.start + first_of_ties(scores, left, wanted.unit) if left > -np.inf else 0
     return bounds, Found(candidates, left, first, 0 if factor is None else len(which))
 
 
-def first_of_ties(scores: FloatArray, best: float) -> int:
+def best_first(scores: FloatArray, indices: IndexArray, unit: float) -> IndexArray:
+    """An order of rows by falling score, in which those that tie with the best come by their index, not by rounding.
+
+    So the first of the rows that tie with the best is never left out, however few are kept.
+    """
+    best = float(scores.max(initial=-np.inf))
+    behind = scores < best - tie_slack(best, unit)
+    return np.lexsort((np.where(behind, 0, indices), np.where(behind, -scores, -np.inf), behind))
+
+
+def first_of_ties(scores: FloatArray, best: float, unit: float) -> int:
     """The first place whose score is the best, or so close that either may be."""
-    return int(np.argmax(scores >= best - 2 * kernels.TIE * max(1.0, abs(best))))
+    return int(np.argmax(scores >= best - tie_slack(best, unit)))
+
+
+def tie_slack(score: float, unit: float) -> float:
+    """Scores this close to another may tie with it; wide enough for both sides of a tie."""
+    return 2.0 * kernels.TIE * max(unit, abs(score)) if np.isfinite(score) else 0.0
 
 
 def _gram_and_norms(

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelwise.numerics.information import _kernels as kernels
-from labelwise.numerics.information.blocks import Candidates
+from labelwise.numerics.information.blocks import Candidates, best_first, tie_slack
 from labelwise.numerics.information.weights import Factor
 
 CANDIDATE_BYTES = 2**26
@@ -23,13 +23,13 @@ class Held:
     cut : rows with bounds below need not be sent, there are enough better ones
     """
 
-    def __init__(self, no_rows: Factor, capacity: int) -> None:
+    def __init__(self, no_rows: Factor, capacity: int, unit: float = 1.0) -> None:
         nothing = np.empty(0)
         self._all = Candidates(
             nothing.astype(np.intp), no_rows, np.empty(0, dtype=kernels.ROW), nothing, nothing.astype(bool)
         )
         self._parts: list[Candidates] = []
-        self._capacity = capacity
+        self._capacity, self._unit = capacity, unit
         self.cut = -np.inf
 
     def add(self, candidates: Candidates | None) -> Candidates | None:
@@ -39,7 +39,10 @@ class Held:
         self._parts.append(candidates)
         scores = np.concatenate([part.scores for part in (self._all, *self._parts)])
         if scores.size >= self._capacity:
-            self.cut = float(np.partition(scores, scores.size - self._capacity)[scores.size - self._capacity])
+            last = float(np.partition(scores, scores.size - self._capacity)[scores.size - self._capacity])
+            self.cut = last - tie_slack(
+                last, self._unit
+            )  # rounding must not keep out a row that comes first among those that tie
         return self._trim() if scores.size > 2 * self._capacity else None
 
     def finish(self) -> tuple[Candidates, Candidates | None]:
@@ -50,7 +53,7 @@ class Held:
     def _trim(self) -> Candidates | None:
         everyone = _stacked([self._all, *self._parts])
         self._parts = []
-        order = np.lexsort((everyone.indices, -everyone.scores))  # of those that tie the first rows stay
+        order = best_first(everyone.scores, everyone.indices, self._unit)
         kept, out = order[: self._capacity], order[self._capacity :]
         self._all = everyone.take(kept[np.argsort(everyone.indices[kept])])
         return everyone.bare(out) if out.size else None

@@ -109,12 +109,14 @@ class StreamedInformation(InformationState):
         super().__init__(n, given=given, criterion=criterion, costs=costs, eligible=eligible)
         self._in_pool = np.ones(n, dtype=bool) if in_pool is None else np.asarray(in_pool, dtype=bool)
         self._open &= self._in_pool
+        self._unit = max(1.0, 1.0 / float(self._costs.min()))  # of scores, for ties
         self._bounds: list[Any] = [None] * len(self._blocks)  # may be tokens: they are only handed on
         self._left = np.full(len(self._blocks), -np.inf)  # highest bound in each block that is not a candidate's
         self._first = np.zeros(len(self._blocks), dtype=np.int64)  # the first row that has it
         self._returned: dict[int, list[Candidates]] = {}  # candidates no more, of which the block is not told yet
         self._taken: dict[int, list[int]] = {}  # rows taken that were no candidates, likewise
         self._n_walked, self._best_then = 0, np.inf  # moves, and the best score, at the last walk
+        self._n_exact = -1  # moves at the last walk that computed scores
         self.walks: list[Walk] = []
         one_row = self._load(np.zeros(1, dtype=np.intp))[0]
         self._capacity = matrix.n_candidates or fitting_rows(one_row)
@@ -145,7 +147,8 @@ class StreamedInformation(InformationState):
             self._best_then = best if self._best_then == np.inf else self._best_then
             width = kernels.tie_width(best, float(self._candidates.rows["cost"][place]), self.by_entropy)
             rivals = self._left >= best - width
-            if not np.any(rivals & ((self._left > best + width) | (self._first < winner))):
+            settled = not np.any(rivals & ((self._left > best + width) | (self._first < winner)))
+            if settled or self._n_exact == self._log.count:  # after an exact walk only rounding could say otherwise
                 return winner
             self._walk(best - width)
 
@@ -175,7 +178,7 @@ class StreamedInformation(InformationState):
         super()._start_entropy()
         self._best_then = np.inf
         self._candidates.score_by(self._rule())
-        wanted = Wanted(self._rule(), np.inf, 0)
+        wanted = Wanted(self._rule(), np.inf, 0, self._unit)
         tasks = ((number, block, self._bounds[number], wanted) for number, block in enumerate(self._blocks))
         for number, result in self._run(work.rescore_block, tasks):
             self._keep(number, result)
@@ -191,12 +194,12 @@ class StreamedInformation(InformationState):
     def _start(self, known: FloatArray, no_rows: Factor) -> None:
         chosen, rest = known + self._given_gram(), np.array(known, dtype=np.float64)
         needs_rest, fixes_rest = self.criterion != "entropy", self.criterion == "mi_fixed_rest"
-        told, held, n_rows = _told(chosen), Held(no_rows, self._capacity), 0
+        told, held, n_rows = _told(chosen), Held(no_rows, self._capacity, self._unit), 0
 
         def tasks() -> Iterator[Task]:
             for number, block in enumerate(self._blocks):
                 span = self._span(number)
-                wanted = Wanted(self._rule(), held.cut, 0 if fixes_rest else self._capacity)
+                wanted = Wanted(self._rule(), held.cut, 0 if fixes_rest else self._capacity, self._unit)
                 is_rest = self._in_pool[span] & ~self._given[span]
                 start = work.Start(self._costs[span], is_rest, self._open[span], told, needs_rest, wanted)
                 yield number, block, None, start
@@ -222,7 +225,9 @@ class StreamedInformation(InformationState):
         """
         log, best = self._log, self._candidates.best()
         fall = self._best_then - best if np.isfinite(self._best_then) and np.isfinite(best) else 0.0
-        held, is_exact = Held(self._candidates.factor[:0], self._capacity), self._n_walked == log.count
+        held, is_exact = Held(self._candidates.factor[:0], self._capacity, self._unit), self._n_walked == log.count
+        if is_exact:
+            self._candidates.sweep()
         held.add(self._held_now())
         task = work.Refresh(
             log.beliefs.covariances, log.since(0), log.count, threshold - HORIZON * fall, is_exact, keeps_rest
@@ -231,7 +236,7 @@ class StreamedInformation(InformationState):
         def tasks() -> Iterator[Task]:
             for number in np.flatnonzero((self._left >= threshold) & (self._left > -np.inf)).tolist():
                 news = work.News(self._taken.pop(number, []), self._returned.pop(number, []))
-                wanted = Wanted(self._rule(), held.cut, self._capacity)
+                wanted = Wanted(self._rule(), held.cut, self._capacity, self._unit)
                 yield number, self._blocks[number], self._bounds[number], (task, news, wanted)
 
         evicted: list[Candidates | None] = []  # put back after the walk: blocks still to come report for themselves
@@ -244,6 +249,7 @@ class StreamedInformation(InformationState):
             self._put_back(candidates)
         self.walks.append(Walk(n_blocks, n_rows, log.count - self._n_walked, is_exact))
         self._n_walked, self._best_then = log.count, np.inf
+        self._n_exact = log.count if is_exact else self._n_exact
         self._hold(held)
 
     def _keep(self, number: int, result: tuple[Any, Found]) -> Found:
@@ -269,7 +275,7 @@ class StreamedInformation(InformationState):
         both = np.append(scores, self._left[number])
         self._left[number] = max(top, self._left[number])
         order = np.argsort(np.append(indices, self._first[number]), kind="stable")
-        place = work.first_of_ties(both[order], self._left[number])
+        place = work.first_of_ties(both[order], self._left[number], self._unit)
         self._first[number] = np.append(indices, self._first[number])[order[place]]
 
     # -- candidates ---------------------------------------------------------------------------------------------------
