@@ -11,7 +11,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from labelwise.numerics import kernel_solver
-from labelwise.numerics.kernel_solver import KernelSolver
+from labelwise.numerics.kernel_solver import KernelSolver, kernel_mean
 from labelwise.numerics.kernels import Kernel
 from masked_regression import answer_mask, check_solver, rival
 
@@ -95,6 +95,20 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
     np.testing.assert_allclose(solver.mean(X_new, weights), mean)
     np.testing.assert_allclose(solver.variances(X_new), variances)
     assert solver.mean(X_new[:0], weights).shape == (0, 6)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("kernel", [KERNEL, Kernel(linear=0.3, bias=0.5)])
+@pytest.mark.parametrize("limit", [0, 2**24])
+def test_means_with_and_without_a_kernel_matrix(monkeypatch, kind, kernel, limit):
+    monkeypatch.setattr(kernel_solver, "MAX_FEATURE_WEIGHTS", limit)
+    X, _, right_side, X_new = problem(5)
+    for k in (1, 6):
+        mean = kernel_mean(kernel, kind(X_new), kind(X), right_side[:, :k])
+        np.testing.assert_allclose(mean, kernel(X_new, X) @ right_side[:, :k], rtol=1e-12)
+    few = kernel_mean(kernel, kind(X_new), kind(X[:3]), right_side[:3])  # fewer rows than labels
+    np.testing.assert_allclose(few, kernel(X_new, X[:3]) @ right_side[:3], rtol=1e-12)
+    assert kernel_mean(kernel, kind(X_new[:0]), kind(X), right_side).shape == (0, 6)
 
 
 def test_one_row_and_duplicates():

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from labelwise.numerics.kernels import Kernel, median_distance, squared_distances, squared_norms
+from labelwise.numerics import kernels
+from labelwise.numerics.kernels import Kernel, inner_products, median_distance, squared_distances, squared_norms
 
 rng = np.random.default_rng(0)
 A = np.where(rng.random((7, 5)) < 0.5, rng.normal(size=(7, 5)), 0.0)
@@ -65,3 +66,19 @@ def test_distances_and_norms():
     assert median_distance(A) == pytest.approx(np.sqrt(np.median(upper)))
     assert median_distance(np.ones((3, 2))) == 1.0  # all alike: nothing to measure
     assert median_distance(A[:1]) == 1.0
+
+
+@pytest.mark.parametrize(("density", "entries"), [(0.0, 2**23), (1.0, 2**23), (0.0, 0)])
+def test_sparse_rows_made_dense_or_not_give_the_same_products(monkeypatch, density, entries):
+    monkeypatch.setattr(kernels, "DENSITY", density)
+    monkeypatch.setattr(kernels, "DENSE_ENTRIES", entries)
+    for product in (inner_products(sp.csr_array(A), sp.csr_array(B)), inner_products(sp.csr_array(A), B)):
+        assert isinstance(product, np.ndarray)
+        np.testing.assert_allclose(product, A @ B.T, atol=1e-15)
+    np.testing.assert_allclose(inner_products(sp.csr_array(A)), A @ A.T, atol=1e-15)
+
+
+def test_norms_of_entries_stated_in_parts():
+    halves = sp.csr_array((np.array([1.5, 1.5, 4.0]), np.array([0, 0, 1]), np.array([0, 3])), shape=(1, 2))
+    np.testing.assert_allclose(squared_norms(halves), [25.0])
+    np.testing.assert_allclose(squared_norms(sp.csc_array(A)), (A**2).sum(axis=1))

@@ -16,6 +16,7 @@ FloatArray = npt.NDArray[np.floating[Any]]
 BoolArray = npt.NDArray[np.bool_]
 CORE_SHARES, WORTH_A_GROUP = (0.5, 0.7, 0.9, 0.97), 1.5
 BLOCK = 1024  # rows of a pool whose kernel to the training rows is held at once
+MAX_FEATURE_WEIGHTS = 2**24  # numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +124,15 @@ def group_labels(observed: BoolArray) -> tuple[IntArray, IntArray]:
 
 
 def kernel_mean(kernel: Kernel, X: Any, X_train: Any, weights: FloatArray) -> FloatArray:
-    """(m, k) κ(X, X_train) @ weights, by blocks of rows of X."""
-    result = np.empty((X.shape[0], weights.shape[1]))
+    """(m, k) κ(X, X_train) @ weights, by blocks of rows of X.
+
+    A linear kernel needs no kernel matrix: its weights of rows are weights of features.
+    """
+    (n, d), k = X_train.shape, weights.shape[1]
+    if not kernel.rbf and k <= n and d * k <= MAX_FEATURE_WEIGHTS:
+        on_features = kernel.linear * np.asarray(X_train.T @ weights)  # (d, k)
+        return np.asarray(X @ on_features) + kernel.bias * weights.sum(axis=0)
+    result = np.empty((X.shape[0], k))
     for start in range(0, X.shape[0], BLOCK):
         result[start : start + BLOCK] = kernel(X[start : start + BLOCK], X_train) @ weights
     return result
