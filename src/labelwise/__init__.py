@@ -9,6 +9,7 @@ if TYPE_CHECKING:  # the same names for tools; tests/test_lazy.py holds both lis
     from labelwise.campaign import Campaign
     from labelwise.data import read, write
     from labelwise.decisions import ClassMass, ExpectedF1, Threshold, TopLabels, TunedThreshold
+    from labelwise.guard import Guard
     from labelwise.labelling import Project
     from labelwise.models import (
         AutoModel,
@@ -61,6 +62,7 @@ __all__ = [
     "DummyLabelRanking",
     "ExpectedF1",
     "ExpectedLossReduction",
+    "Guard",
     "ItemConfidence",
     "LabelCovariance",
     "LabelData",

@@ -13,6 +13,7 @@ WHERE = {  # module: the names that the package has from it
     "labelwise.campaign": "Campaign",
     "labelwise.data": "read write",
     "labelwise.decisions": "ClassMass ExpectedF1 Threshold TopLabels TunedThreshold",
+    "labelwise.guard": "Guard",
     "labelwise.labelling": "Project",
     "labelwise.models": (
         "AutoModel BinaryRelevance CompressedLabelGP CooccurrenceFactors CooccurrenceTransfer LabelGP LabelMixtureGP "

@@ -18,6 +18,7 @@ from labelwise.standing import Told
 Bools = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
 CONTROL = "control"  # the reason of a question of the random share
+START_REASON = "start"  # the reason of a question about the random items that a campaign starts from
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +127,11 @@ class AnswerBook:
         """Rows with anything known after the first n answers, or all, with their labels and masks (rows, q)."""
         return self.training_on(self.told(n_answers))
 
+    def full_rows(self) -> Rows:
+        """Items of which every label is known."""
+        rows, _, observed = self.training()
+        return rows[observed.all(axis=1)]
+
     def told(self, n_answers: int | None = None) -> Told:
         """The first n answers, or all, label by label; a question is random where it was one of the random share."""
         entries, answers = self.entries[:n_answers], self.answers[:n_answers]
@@ -135,7 +141,7 @@ class AnswerBook:
             np.repeat(np.array([entry.row for entry in entries], dtype=np.intp), sizes),
             np.concatenate([none, *(entry.labels for entry in entries)]),
             np.concatenate([none.astype(bool), *(entry.values for entry in entries)]),
-            np.repeat(np.array([answer.reason == CONTROL for answer in answers], dtype=bool), sizes),
+            np.repeat(np.array([answer.reason in (CONTROL, START_REASON) for answer in answers], dtype=bool), sizes),
         )
 
     def training_on(self, told: Told) -> tuple[Rows, Bools, Bools]:

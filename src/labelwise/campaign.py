@@ -11,17 +11,19 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from labelwise.answer_book import CONTROL, AnswerBook
+from labelwise.answer_book import CONTROL, START_REASON, AnswerBook
+from labelwise.defaults import START, default_model, default_strategy
+from labelwise.guard import Guard, strategy_evidence
 from labelwise.new_labels import GuessLearner, NewLabel
 from labelwise.numerics.choosing import random_items, random_pairs
 from labelwise.numerics.costs import Costs, Spent
 from labelwise.posterior import IgnorantPosterior, LabelPosterior
 from labelwise.questions import as_questions, embed_rows, interleave
 from labelwise.records import Answer, LabelData, Question, as_features, in_shards
-from labelwise.standing import Standing, stand
+from labelwise.standing import Standing, Told, stand
 from labelwise.streamed_posterior import StreamedPosterior
 
-__all__ = ["Campaign", "Costs", "Model", "Spent", "refit_point"]
+__all__ = ["Campaign", "Costs", "Guard", "Model", "Spent", "refit_point"]
 
 
 class Model(Protocol):
@@ -47,16 +49,23 @@ class Campaign:
     ----------
     data : LabelData
         The pool. Labels that are observed in it count as known from the start.
-    model : estimator with `fit(X, Y, observed=)` and `posterior(X)`
-        Cloned; the one given is never fitted. A `random_state` left at None is set to the campaign's.
-    strategy : object with `target` and `choose(posterior, closed, n, rng)`
-        What to ask, see `labelwise.queries`. One with `looks_at_answers = True` is also handed `known`, the pool with
+    model : estimator with `fit(X, Y, observed=)` and `posterior(X)`, optional
+        By default `AutoModel`. Cloned; the one given is never fitted. A `random_state` left at None is set to the
+        campaign's.
+    strategy : object with `target` and `choose(posterior, closed, n, rng)`, "auto", "items" or "pairs"
+        What to ask, see `labelwise.queries`: by default (item, label) pairs by `BalancedPairs` from 20 labels on, and
+        whole items by `LabelCovariance` below; "items" and "pairs" take the one or the other. One with
+        `looks_at_answers = True` is also handed `known`, the pool with
         its features and all answers, one with `looks_at_costs = True` the `costs`.
     decision : object with `decide(posterior)`, optional
         How `predict` turns beliefs into label sets; by default the labels more likely present than not.
-    control : float
+    start : int, optional
+        Random items that are answered in full before the strategy takes over; by default 20 where the strategy was not
+        given and 0 where it was.
+    control : float or Guard, optional
         Share of the questions that is drawn at random instead, marked `reason="control"`: an honest sample of the pool
-        for base rates and error estimates.
+        for base rates and error estimates. A `Guard` raises it where the strategy does not pay; that is the default
+        where the strategy was not given, and 0 where it was.
     costs : Costs, optional
         What reading an item and answering for a label cost; by default the strategy's, else one per answer.
     random_state : int
@@ -79,21 +88,25 @@ class Campaign:
         self,
         data: LabelData,
         *,
-        model: Any,
-        strategy: Any,
+        model: Any = "auto",
+        strategy: Any = "auto",
         decision: Any = None,
-        control: float = 0.0,
+        start: int | None = None,
+        control: float | Guard | None = None,
         costs: Costs | None = None,
         random_state: int = 0,
         answers: Iterable[Answer] = (),
     ) -> None:
-        if not 0 <= control <= 1:
+        chosen_here = strategy is None or isinstance(strategy, str)
+        control = (Guard() if chosen_here else 0.0) if control is None else control
+        if not isinstance(control, Guard) and not 0 <= control <= 1:
             raise ValueError(f"control is the share of random questions, between 0 and 1, got {control!r}")
-        self.model = model
-        self.strategy = strategy
+        self.model = default_model(model)
+        self.strategy = default_strategy(strategy, data.n_labels)
         self.decision = decision
+        self.start = (START if chosen_here else 0) if start is None else start
         self.control = control
-        self.costs: Costs = costs or getattr(strategy, "costs", None) or Costs()
+        self.costs: Costs = costs or getattr(self.strategy, "costs", None) or Costs()
         self.random_state = random_state
         self._book = AnswerBook(data)
         self._new_labels: dict[str, NewLabel] = {}
@@ -139,8 +152,12 @@ class Campaign:
             raise ValueError(f"n must not be negative, got {n!r}")
         rng = np.random.default_rng([self.random_state, len(self._book)])
         closed = self._book.closed(exclude)
-        n = min(n, closed.shape[0] * closed.shape[1] - closed.nnz)
-        drawn = rng.random(n) < self.control
+        begin = self._start_questions(closed, n)
+        closed = self._book.without(closed, begin)
+        n = min(n - len(begin), closed.shape[0] * closed.shape[1] - closed.nnz)
+        if n == 0:
+            return begin
+        drawn = rng.random(n) < self.random_share()
         asked = self._random_questions(closed, int(drawn.sum()), rng)
         closed = self._book.without(closed, asked)
         model = self.fitted()
@@ -148,7 +165,18 @@ class Campaign:
         choice = self.strategy.choose(beliefs, closed, n - len(asked), rng, **self._wanted(self.labelled))
         reason = "strategy" if model is not None else "cold start"
         chosen = as_questions(self._data, closed, (choice.rows, choice.labels, choice.scores), reason)
-        return interleave(asked, chosen, drawn)
+        return begin + interleave(asked, chosen, drawn)
+
+    def random_share(self) -> float:
+        """The probability that a question is drawn at random; under a guard it follows the evidence."""
+        if not isinstance(self.control, Guard):
+            return self.control
+        point = evidence_point(len(self._book))
+        if self._evidence[0] != point:
+            told = self._book.told(point)
+            rng = np.random.default_rng([self.random_state, point, 3])
+            self._evidence = (point, strategy_evidence(told, self._data.X, self._learner(told), rng))
+        return self.control.share(self.strategy.target, self._evidence[1])
 
     def ask_about(self, items: LabelData, n: int) -> list[Question]:
         """The n questions most worth asking about these items, given what is known of their own labels.
@@ -194,13 +222,8 @@ class Campaign:
         It fits the model some twenty times, each time without the items it is judged by.
         """
         told = self._book.told()
-
-        def learn(allowed: npt.NDArray[np.bool_]) -> Any:
-            rows, Y, observed = self._book.training_on(told.only(allowed))
-            return self._fresh_model().fit(self._data.X[rows], Y, observed=observed) if rows.size else None
-
         rng = np.random.default_rng([self.random_state, len(self._book), 2])
-        return stand(told, self.spent(), self._data.X, learn, self._decide, rng)
+        return stand(told, self.spent(), self._data.X, self._learner(told), self._decide, rng)
 
     # -- growing ------------------------------------------------------------------------------------------------------
 
@@ -239,6 +262,7 @@ class Campaign:
         self._data = data
         self._book.use(data)
         self._fit: tuple[Any, int, int] | None = None  # model, answers it was fitted on, answers it has seen
+        self._evidence = (-1, 0.0)  # answers that the evidence for the strategy rests on, and what it is
         self._guesses = GuessLearner(data, self._new_labels, self._fresh_model)
 
     def fitted(self) -> Any:
@@ -265,6 +289,15 @@ class Campaign:
             model.set_params(random_state=self.random_state)
         return model
 
+    def _learner(self, told: Told) -> Callable[[npt.NDArray[np.bool_]], Any]:
+        """From a mask of these answers to a model that learnt from those, or None where there is nothing to learn."""
+
+        def learn(allowed: npt.NDArray[np.bool_]) -> Any:
+            rows, Y, observed = self._book.training_on(told.only(allowed))
+            return self._fresh_model().fit(self._data.X[rows], Y, observed=observed) if rows.size else None
+
+        return learn
+
     def _decide(self, beliefs: LabelPosterior) -> npt.NDArray[np.bool_]:
         return beliefs.probabilities() > 0.5 if self.decision is None else np.array(self.decision.decide(beliefs))
 
@@ -288,12 +321,39 @@ class Campaign:
             extra["costs"] = self.costs.of_labels(self._data.label_names)
         return extra
 
+    def _start_questions(self, closed: sp.csr_array, n: int) -> list[Question]:
+        """What is left to ask of the random items that are answered in full before the strategy takes over."""
+        missing = self.start - self._book.full_rows().size
+        if missing <= 0:
+            return []
+        order = np.random.default_rng([self.random_state, 0, 4]).permutation(self._data.n_items)
+        order = order[~np.isin(order, self._book.full_rows())]
+        order = order[np.diff(closed.indptr)[order] < closed.shape[1]][:missing]
+        if self.strategy.target == "items":
+            order = order[:n]
+            return as_questions(self._data, closed, (order, None, np.full(order.size, np.nan)), START_REASON)
+        place, labels = np.nonzero(~closed[order].toarray())
+        rows = order[place[:n]]
+        return as_questions(self._data, closed, (rows, labels[:n], np.full(rows.size, np.nan)), START_REASON)
+
     def _random_questions(self, closed: sp.csr_array, n: int, rng: np.random.Generator) -> list[Question]:
         if self.strategy.target == "items":
             rows, labels = random_items(closed, n, rng), None
         else:
             rows, labels = random_pairs(closed, n, rng)
         return as_questions(self._data, closed, (rows, labels, np.full(rows.size, np.nan)), CONTROL)
+
+
+def evidence_point(n_answers: int) -> int:
+    """How many answers the guard has looked at: the largest of 0, 1, 2, 3, 5, 8, 12, 18, ... ≤ n.
+
+    >>> [evidence_point(n) for n in (0, 4, 12, 17)]
+    [0, 3, 12, 12]
+    """
+    point = 0
+    while (following := max(point + 1, -(-3 * point // 2))) <= n_answers:
+        point = following
+    return point
 
 
 def refit_point(n_answers: int, at_least: int = 0) -> int:

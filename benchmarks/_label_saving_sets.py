@@ -1,0 +1,75 @@
+"""The label-rich sets of `label_saving.py`: pool and test set of a seed, features as published or tf-idf of text."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+import labelwise as lw
+from labelwise.experiments.reproduce.bomc_sets import read_reuters
+
+FILES = {
+    "bibtex": "bibtex/bibtex.arff.gz",
+    "medical": "medical/medical.arff",
+    "corel5k": "corel5k/Corel5k-sparse.arff.gz",
+    "enron": "enron/enron.arff.gz",
+    "delicious": "delicious/delicious.arff.gz",
+    "tmc2007-500": "tmc2007-500/tmc2007-500.arff.gz",
+    "imdb": "imdb/Imdb.arff.bz2",
+    "rcv1sub1": "rcv1sub1/rcv1sub1.arff.gz",
+    "yeast": "yeast/yeast.arff.gz",
+    "emotions": "emotions/emotions.arff.gz",
+    "scene": "scene/scene-train.arff.gz",
+    "goemotions": "goemotions/train.tsv.gz",
+    "reuters21578": "reuters21578",
+}
+POOL, TEST = 3000, 1000
+MOST_LABELS = {"delicious": 150}  # the most frequent ones: nearly a thousand take hours
+
+
+def available(folder: Path, names: tuple[str, ...]) -> list[str]:
+    return [name for name in names if (folder / FILES[name]).exists()]
+
+
+def load(folder: Path, name: str) -> lw.LabelData:
+    """The set with every label, or the most frequent of too many."""
+    path = folder / FILES[name]
+    if name == "reuters21578":
+        rows = read_reuters(path)
+        kept = np.flatnonzero(rows.Y.any(axis=1))
+        X, Y = _tf_idf_counts(rows.X[kept]), rows.Y[kept]
+    elif name == "goemotions":
+        texts, Y = _read_go_emotions(path)
+        X = TfidfVectorizer(sublinear_tf=True, min_df=2).fit_transform(texts)
+    else:
+        data = lw.read(path)
+        X, Y = data.X, data.Y.toarray()
+    counts = Y.sum(axis=0)
+    Y = Y[:, np.sort(np.argsort(-counts, kind="stable")[: MOST_LABELS.get(name)])]
+    return lw.LabelData.from_arrays(sp.csr_array(X) if sp.issparse(X) else X, Y)
+
+
+def split(data: lw.LabelData, seed: int) -> tuple[lw.LabelData, lw.LabelData]:
+    """A pool of at most 3000 items and a test set of at most 1000, by the seed alone."""
+    order = np.random.default_rng(seed).permutation(data.n_items)
+    n_test = min(TEST, data.n_items // 3)
+    return data.take(np.sort(order[n_test : n_test + POOL])), data.take(np.sort(order[:n_test]))
+
+
+def _read_go_emotions(path: Path) -> tuple[list[str], np.ndarray]:
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file]
+    labels = [[int(number) for number in row[1].split(",")] for row in rows]
+    Y = np.zeros((len(rows), 1 + max(max(each) for each in labels)), dtype=bool)
+    for row, each in enumerate(labels):
+        Y[row, each] = True
+    return [row[0] for row in rows], Y
+
+
+def _tf_idf_counts(counts: sp.csr_array) -> sp.csr_array:
+    X = counts.tocsr(copy=True)
+    X.data = 1 + np.log(X.data)
+    with_it = np.bincount(X.indices, minlength=X.shape[1])
+    return sp.csr_array(X @ sp.diags_array(1 + np.log((1 + X.shape[0]) / (1 + with_it))))

@@ -1,0 +1,34 @@
+"""What a campaign uses where nobody chose: the winners of the study in docs/study.md."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from labelwise.models import AutoModel
+from labelwise.queries import BalancedPairs, LabelCovariance
+
+START = 20  # random items answered in full before the strategy takes over
+PAIRS_FROM = 20  # labels, from which on single yes/no questions are asked
+
+
+def default_model(name: Any) -> Any:
+    """The model itself, or the default where it is None or "auto"."""
+    if name is None or name == "auto":
+        return AutoModel()
+    if isinstance(name, str):
+        raise ValueError(f'model must be a model or "auto", got {name!r}; see labelwise.models.BY_NAME')
+    return name
+
+
+def default_strategy(name: Any, n_labels: int) -> Any:
+    """The strategy itself, or the default for "items", for "pairs", or (None, "auto") for so many labels.
+
+    >>> type(default_strategy("auto", 300)).__name__, type(default_strategy("auto", 6)).__name__
+    ('BalancedPairs', 'LabelCovariance')
+    """
+    if not (name is None or isinstance(name, str)):
+        return name
+    if name not in (None, "auto", "items", "pairs"):
+        raise ValueError(f'strategy must be a strategy, "auto", "items" or "pairs", got {name!r}')
+    pairs = n_labels >= PAIRS_FROM if name in (None, "auto") else name == "pairs"
+    return BalancedPairs() if pairs else LabelCovariance()
