@@ -109,6 +109,7 @@ class Campaign:
         self.costs: Costs = costs or getattr(self.strategy, "costs", None) or Costs()
         self.random_state = random_state
         self._book = AnswerBook(data)
+        self._evidence: tuple[int, float]
         self._new_labels: dict[str, NewLabel] = {}
         self._use(data)
         self.tell(answers)
