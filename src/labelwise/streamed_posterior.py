@@ -97,7 +97,8 @@ class StreamedPosterior(LabelPosterior):
         return tuple(replace(group, covariance=covariance(number), bounds=None) for number, group in groups)
 
     def rough(self) -> LabelPosterior:
-        if self._one().rough() is self._one():
+        one = self._one()
+        if one.rough() is one:
             return self
         return StreamedPosterior(self.X, self.n_labels, lambda rows: self._believe(rows).rough())
 
