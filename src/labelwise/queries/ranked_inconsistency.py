@@ -17,7 +17,7 @@ from labelwise.queries.base import BLOCK, Choice, Target
 from labelwise.queries.random import Random
 
 EXACT = 2**24  # entries (item, label) up to which ranks are exact
-COMPARED = 2**20  # pairs of items compared at a time
+COMPARED = 2**18  # pairs of items compared at a time
 ROUNDING = 1e-9  # joint entropies below it are none
 FINEST = 2.0**-40  # doubts below it are one level
 LOWEST = int(np.float32(FINEST).view(np.int32)) >> 16
