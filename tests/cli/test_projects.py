@@ -139,6 +139,27 @@ def test_labels_in_mid_campaign(folder):
     run("tell", "p.db", "--item", "d0", "--no", "red", "--who", "ann", "--correct")
 
 
+def test_a_label_added_with_what_it_goes_with(folder):
+    run("labels", "add", "p.db", "a=b", "--example", "d0", "--who", "ann")
+    run("labels", "add", "p.db", "wine", "--like", "red=0.4", "--like", "a=b=0.25")
+    with Project("p.db") as project:
+        assert project.campaign().new_labels["wine"].like == {"red": 0.4, "a=b": 0.25}
+        event = project.events()[-1]
+        assert (event.who, event.item, event.values) == ("ann", "d0", {"a=b": True})
+    for wrong, told in (("red", "must be LABEL=SHARE"), ("rad=0.4", "not a known label"), ("red=4", "between 0 and 1")):
+        assert told in run("labels", "add", "p.db", "x", "--like", wrong, code=2).stderr
+    assert "no item 'nobody'" in run("labels", "add", "p.db", "x", "--example", "nobody", code=2).stderr
+
+
+def test_a_token_for_another_program(folder):
+    token = run("user", "token", "p.db", "label-studio").stdout.strip()
+    with Project("p.db") as project:
+        assert project.people.has_token(token) == "label-studio"
+        run("user", "token", "p.db", "label-studio", "--remove")
+        assert project.people.has_token(token) is None
+    assert "there is no token" in run("user", "token", "p.db", "label-studio", "--remove", code=2).stderr
+
+
 def test_numbers_pictures_and_other_formats(folder):
     rng = np.random.default_rng(0)
     lines = ["a,b,tag,id", *(f"{x},{y},{int(x > 0)},n{i}" for i, (x, y) in enumerate(rng.standard_normal((20, 2))))]
