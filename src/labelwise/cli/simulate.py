@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from labelwise import models, queries
+from labelwise import models
 from labelwise.campaign import Costs
 from labelwise.cli._arena import arena_of, is_arena, play
 from labelwise.cli._clusters import ClusterOption, on_cluster
@@ -21,7 +21,7 @@ from labelwise.experiments.findings import DEFAULT_METRICS, in_words, result_row
 from labelwise.experiments.metrics import METRICS
 from labelwise.experiments.sources import BUILT_IN
 from labelwise.experiments.statistics import compare
-from labelwise.experiments.study import check_plan, control_of
+from labelwise.experiments.study import check_plan, control_of, strategy_names
 from labelwise.records import LabelData
 
 MARKS = {
@@ -44,7 +44,7 @@ def simulate(
     ],
     model: Annotated[str, typer.Option(help=f"Models, by comma: {', '.join(models.BY_NAME)}.")] = "label_gp",
     strategy: Annotated[
-        str, typer.Option(help=f"Strategies, by comma: {', '.join(queries.BY_NAME)}.")
+        str, typer.Option(help=f"Strategies, by comma: {', '.join(strategy_names())}.")
     ] = "random,uncertainty",
     rounds: Annotated[int, typer.Option(help="Rounds of questions after the start.")] = 10,
     batch: Annotated[int, typer.Option(help="Questions per round.")] = 25,

@@ -8,12 +8,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from labelwise import models, queries
+from labelwise import models
 from labelwise.campaign import Costs
 from labelwise.experiments.arena import Arena, Entrant
 from labelwise.experiments.metrics import METRICS
 from labelwise.experiments.simulate import Schedule
 from labelwise.experiments.sources import BUILT_IN, Source
+from labelwise.experiments.study import strategy_names
 
 KINDS = {
     int: "a whole number",
@@ -133,7 +134,7 @@ def _entrant(table: _Table) -> Entrant:
     cure = 'list strategies, as ["random", "uncertainty"]'
     if not table.needed("strategies", cure):
         raise table.wrong("strategies", [], cure)
-    table.named("strategies", table.content["strategies"], queries.BY_NAME)
+    table.named("strategies", table.content["strategies"], strategy_names())
     return table.made(lambda: Entrant(**table.content))
 
 

@@ -21,7 +21,7 @@ def quick_arena(folder: Path | None = None) -> Arena:
     """
     more = [] if folder is None else published(folder, QUICK_SETS)
     entrants = (
-        Entrant("auto", ("random", "balanced_pairs")),
+        Entrant("auto", ("random", "default_items", "default_pairs")),
         Entrant("label_gp", ("random", "uncertainty", "mutual_information", "label_covariance", "balanced_pairs")),
         Entrant("binary_relevance", ("random", "uncertainty", *RIVALS, "balanced_pairs")),
     )
@@ -36,7 +36,7 @@ def papers_arena(folder: Path) -> Arena:
         named = ", ".join(f"{name}/" for name in PUBLISHED)
         raise ValueError(f"there is no published set in {folder}; expected folders {named}")
     entrants = (
-        Entrant("auto", ("random", "balanced_pairs")),
+        Entrant("auto", ("random", "default_items", "default_pairs")),
         Entrant("label_gp", ("random", "uncertainty", "mutual_information", "label_covariance", "balanced_pairs")),
         Entrant("compressed_label_gp", ("random", "mutual_information")),
         Entrant("orthogonal_target_gp", ("random", "target_entropy")),

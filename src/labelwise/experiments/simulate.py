@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from labelwise.campaign import Campaign, Costs
+from labelwise.campaign import START_REASON, Campaign, Costs
 from labelwise.experiments.metrics import evaluate
 from labelwise.models import LabelModel
 from labelwise.posterior import BoolArray
 from labelwise.queries import LookingStrategy, Strategy
+from labelwise.queries.base import Target
 from labelwise.records import Answer, LabelData, Question
 
 Row = dict[str, Any]
@@ -111,7 +112,7 @@ def simulate(
     data: LabelData,
     *,
     model: LabelModel,
-    strategy: Strategy | LookingStrategy,
+    strategy: Strategy | LookingStrategy | Target,
     schedule: Schedule | None = None,
     seed: int = 0,
     test: LabelData | None = None,
@@ -124,7 +125,8 @@ def simulate(
     data : LabelData
         Everything known; hidden from the campaign until it asks.
     model, strategy
-        As in `Campaign`; a `random_state` of the model left at None is set to the seed.
+        As in `Campaign`; a `random_state` of the model left at None is set to the seed. "items" and "pairs" stand for
+        what a campaign asks where nobody chose, guard and all.
     schedule : Schedule, optional
     seed : int
         Draws the test set, the start and the campaign's own chance. Runs with one seed are paired: they share the
@@ -154,10 +156,11 @@ def simulate(
     """
     schedule = schedule or Schedule()
     pool, test = split(data, schedule, seed, test)
-    batch = schedule.questions(strategy.target)
-    check_enough(pool, schedule, strategy.target)
+    target = target_of(strategy)
+    batch = schedule.questions(target)
+    check_enough(pool, schedule, target)
     answerer, score = Answerer(pool), _Score(test)
-    begin = [Question(item, pool.label_names, "cold start") for item in starting_items(pool, schedule, seed)]
+    begin = [Question(item, pool.label_names, START_REASON) for item in starting_items(pool, schedule, seed)]
     campaign = Campaign(pool.hide(), model=model, strategy=strategy, costs=schedule.costs, random_state=seed)
     rows: list[Row] = []
     asked = []
@@ -166,12 +169,22 @@ def simulate(
         questions = campaign.ask(batch) if number else begin
         seconds_asking = perf_counter() - began
         campaign.tell(answerer.answers(questions))
-        whole = number == 0 or strategy.target == "items"
+        whole = number == 0 or target == "items"
         asked.append(tuple((q.item, label) for q in questions for label in ((None,) if whole else q.labels)))
         rows.append({"round": number, "questions": len(asked[-1]), **score.after(campaign, seconds_asking)})
         if on_round is not None:
             on_round(number, rows[-1])
     return Result(tuple(rows), tuple(asked))
+
+
+def target_of(strategy: Strategy | LookingStrategy | Target) -> Target:
+    """Whether a strategy asks for "items" or "pairs".
+
+    >>> from labelwise.queries import Random
+    >>> target_of(Random(target="pairs")), target_of("items")
+    ('pairs', 'items')
+    """
+    return strategy if isinstance(strategy, str) else strategy.target
 
 
 def split(data: LabelData, schedule: Schedule, seed: int, test: LabelData | None = None) -> tuple[LabelData, LabelData]:

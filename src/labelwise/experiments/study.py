@@ -17,15 +17,18 @@ import numpy as np
 from joblib import cpu_count, delayed
 
 from labelwise import models, queries
-from labelwise.experiments.simulate import Result, Schedule, check_enough, simulate, split
+from labelwise.experiments.simulate import Result, Schedule, check_enough, simulate, split, target_of
 from labelwise.experiments.storage import RunStore, fingerprint, replacing, run_key
 from labelwise.experiments.tables import Table
 from labelwise.experiments.workers import side_by_side
 from labelwise.models import LabelModel
+from labelwise.queries import LookingStrategy, Strategy
+from labelwise.queries.base import Target
 from labelwise.records import LabelData
 
 Arm = tuple[str, str]  # model, strategy
 TRIED = 20  # items on which every strategy is tried with every model beforehand
+DEFAULTS: dict[str, Target] = {"default_items": "items", "default_pairs": "pairs"}  # what campaigns ask by themselves
 STALE = 24 * 3600  # seconds after which an unfinished file belongs to nobody any more
 
 
@@ -35,7 +38,7 @@ class Plan:
 
     Parameters
     ----------
-    models, strategies : names in `labelwise.models.BY_NAME` and `labelwise.queries.BY_NAME`
+    models, strategies : names in `labelwise.models.BY_NAME` and in `strategy_names`
     seeds : ints
     schedule : Schedule
     name : str
@@ -67,7 +70,7 @@ class Plan:
             object.__setattr__(self, attribute, values)
         for what, names, known in (
             ("model", self.models, models.BY_NAME),
-            ("strategy", self.strategies, queries.BY_NAME),
+            ("strategy", self.strategies, strategy_names()),
         ):
             unknown = [name for name in names if name not in known]
             if unknown:
@@ -184,20 +187,30 @@ def check_plan(data: LabelData, plan: Plan, test: LabelData | None = None) -> No
     """
     pool, _ = split(data, plan.schedule, plan.seeds[0], test)
     for strategy in plan.strategies:
-        check_enough(pool, plan.schedule, queries.BY_NAME[strategy]().target)
+        check_enough(pool, plan.schedule, target_of(make_strategy(strategy)))
     few = pool.take(np.arange(min(pool.n_items, TRIED)))
     trial = Schedule(start=max(1, few.n_items // 2), rounds=min(1, few.n_items - 1), batch=1)
     for model, strategy in plan.arms():
         try:
-            made, chosen = plan.make_model(model, plan.seeds[0]), queries.BY_NAME[strategy]()
+            made, chosen = plan.make_model(model, plan.seeds[0]), make_strategy(strategy)
             simulate(few, model=made, strategy=chosen, schedule=trial, test=few)
         except ValueError as error:
             raise ValueError(f"{strategy} with {model}: {error}") from error
 
 
+def strategy_names() -> list[str]:
+    """What a plan may name: the registered strategies, and what a campaign asks where nobody chose."""
+    return [*queries.BY_NAME, *DEFAULTS]
+
+
+def make_strategy(name: str) -> Strategy | LookingStrategy | Target:
+    """A strategy by its name; for a default the word that a campaign takes for it."""
+    return DEFAULTS[name] if name in DEFAULTS else queries.BY_NAME[name]()
+
+
 def control_of(strategy: str) -> str | None:
     """The random strategy that asks for the same (items or pairs): what this one has to beat."""
-    target = queries.BY_NAME[strategy]().target
+    target = target_of(make_strategy(strategy))
     made = {name: make() for name, make in queries.BY_NAME.items()}
     return next((n for n, s in made.items() if isinstance(s, queries.Random) and s.target == target), None)
 
@@ -215,7 +228,7 @@ def _finish(
     result = simulate(
         data,
         model=plan.make_model(model, seed),
-        strategy=queries.BY_NAME[strategy](),
+        strategy=make_strategy(strategy),
         schedule=plan.schedule,
         seed=seed,
         test=test,
@@ -228,7 +241,7 @@ def _settings(run: tuple[str, str, int], plan: Plan, facts: Mapping[str, Any]) -
     """Everything that decides the outcome of a run, as plain values."""
     model, strategy, seed = run
     parameters = plan.make_model(model, seed).get_params()
-    chosen = queries.BY_NAME[strategy]()
+    chosen = make_strategy(strategy)
     options = {f.name: repr(getattr(chosen, f.name)) for f in fields(chosen)} if is_dataclass(chosen) else repr(chosen)
     return {
         "model": model,
@@ -284,7 +297,7 @@ def _table(plan: Plan, results: Mapping[tuple[str, str, int], Result]) -> Table:
             "data": plan.name,
             "model": model,
             "strategy": strategy,
-            "target": queries.BY_NAME[strategy]().target,
+            "target": target_of(make_strategy(strategy)),
             "control": control_of(strategy) or "",
             "seed": seed,
         }
