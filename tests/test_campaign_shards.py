@@ -15,8 +15,11 @@ from labelwise import (
     CompressedLabelGP,
     LabelData,
     LabelGP,
+    LabelMixtureGP,
+    ModelAverage,
     MutualInformation,
     OnlineBayes,
+    OrthogonalTargetGP,
     Random,
     Uncertainty,
 )
@@ -42,6 +45,9 @@ MODELS = {
     "rbf": lambda: LabelGP("rbf"),
     "compressed": lambda: CompressedLabelGP(),
     "online": lambda: OnlineBayes(),
+    "average": lambda: ModelAverage([LabelGP("rbf"), LabelMixtureGP(n_components=3)]),
+    "mixture": lambda: LabelMixtureGP(n_components=3),
+    "targets": lambda: OrthogonalTargetGP(),
 }
 
 
@@ -100,6 +106,16 @@ def test_sparse_pools_and_other_models(tmp_path, model, strategy):
     memory = LabelData.from_arrays(X, label_names=NAMES)
     expected, _ = asked_by(memory, MODELS[model](), STRATEGIES[strategy], truth)
     asked, _ = asked_by(shards_of(X, tmp_path), MODELS[model](), STRATEGIES[strategy], truth)
+    assert asked == expected
+
+
+@pytest.mark.parametrize("model", ["average", "mixture", "targets"])
+def test_models_that_lend_their_covariance(tmp_path, model):
+    X = features()
+    truth = X @ np.random.default_rng(1).standard_normal((D, Q)) > 0.2
+    memory = LabelData.from_arrays(X, label_names=NAMES)
+    expected, _ = asked_by(memory, MODELS[model](), STRATEGIES["information"], truth, rounds=2)
+    asked, _ = asked_by(shards_of(X, tmp_path), MODELS[model](), STRATEGIES["information"], truth, rounds=2)
     assert asked == expected
 
 

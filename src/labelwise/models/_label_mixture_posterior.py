@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from scipy.special import softmax
 
 from labelwise.models._label_mixture_state import FittedMixture
+from labelwise.numerics.feature_spaces import FeatureSpace, Fourier, Landmarks, Part, array_parts
 from labelwise.numerics.gate_moments import GateMoments, logistic_softmax
 from labelwise.numerics.mixture_covariance import mixture_factor, mixture_log_determinants, own_variances
 from labelwise.posterior import BoolArray, FloatArray, ItemCovariance, LabelCovariances, LabelPosterior
@@ -144,6 +145,12 @@ class MixturePosterior(LabelPosterior):
     def item_covariance(self) -> ItemCovariance:
         """Between the items given the training items, by one regression of all labels with the gates' length-scale."""
         return self._fitted.item_covariance(self._prepared)
+
+    def feature_space(self, basis: Landmarks | Fourier | None = None) -> FeatureSpace | None:
+        return self._fitted.item_covariance(self._prepared).feature_space(self._fitted.scaling, basis)
+
+    def parts(self) -> list[Part]:
+        return list(array_parts(self._X))
 
     def sample_labels(self, n_samples: int, rng: np.random.Generator) -> BoolArray:
         """(s, n, q): a component drawn for each item, then its labels, so that dependence is the mixture's own."""

@@ -15,6 +15,7 @@ from scipy.special import ndtr, ndtri
 from labelwise.models._item_covariances import KernelCovariance
 from labelwise.models._target_search import KernelGroup
 from labelwise.models._target_state import TargetState
+from labelwise.numerics.feature_spaces import FeatureSpace, Fourier, Landmarks, Part, array_parts
 from labelwise.numerics.kernels import Kernel
 from labelwise.numerics.linear_algebra import cholesky
 from labelwise.numerics.pool_variances import PoolVariances
@@ -102,6 +103,15 @@ class OrthogonalTargetPosterior(LabelPosterior):
 
     def item_covariance(self) -> ItemCovariance:
         """Between the items given the rows known nearly in full, in units of the kernel that serves most targets."""
+        return self._main_covariance()
+
+    def feature_space(self, basis: Landmarks | Fourier | None = None) -> FeatureSpace | None:
+        return self._main_covariance().feature_space(self._state.scaling, basis)
+
+    def parts(self) -> list[Part]:
+        return list(array_parts(self._X))
+
+    def _main_covariance(self) -> KernelCovariance:
         group = max(self._state.groups, key=lambda group: group.targets.size)
         return _kernel_covariance(self._state, group, self._prepared)
 

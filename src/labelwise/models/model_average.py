@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from labelwise.models.base import LabelModel
 from labelwise.models.label_gp import LabelGP
 from labelwise.models.label_mixture_gp import LabelMixtureGP
+from labelwise.numerics.feature_spaces import FeatureSpace, Fourier, Landmarks, Part
 from labelwise.posterior import BoolArray, FloatArray, ItemCovariance, LabelCovariances, LabelPosterior
 
 
@@ -119,8 +120,20 @@ class AveragePosterior(LabelPosterior):
 
     def item_covariance(self) -> ItemCovariance | None:
         """That of the first member which has one."""
-        found = (member.item_covariance() for member in self._members)
-        return next((covariance for covariance in found if covariance is not None), None)
+        member = self._with_covariance()
+        return None if member is None else member.item_covariance()
+
+    def feature_space(self, basis: Landmarks | Fourier | None = None) -> FeatureSpace | None:
+        """That of the member whose covariance between items is taken."""
+        member = self._with_covariance()
+        return None if member is None else member.feature_space(basis)
+
+    def parts(self) -> Sequence[Part] | None:
+        member = self._with_covariance()
+        return None if member is None else member.parts()
+
+    def _with_covariance(self) -> LabelPosterior | None:
+        return next((member for member in self._members if member.item_covariance() is not None), None)
 
     def given(self, values: Any, observed: Any) -> AveragePosterior:
         """Every member is told; which of them is right stays as open as it was."""

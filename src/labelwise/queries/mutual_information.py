@@ -177,7 +177,7 @@ class _Pool:
         if self.posterior.is_streamed and self.n_items > most:
             raise ValueError(
                 f"the {self.n_items} open items of this pool are in shards, and the model's covariance between them "
-                "has no features to walk it by: use LabelGP or CompressedLabelGP, or another strategy"
+                "has no features to walk it by: use LabelGP or another Gaussian process model, or another strategy"
             )
         return self._all
 
