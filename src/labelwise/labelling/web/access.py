@@ -17,10 +17,8 @@ router = APIRouter(include_in_schema=False)
 @router.get("/enter")
 def enter(request: Request) -> Response:
     """Where one comes without a session: who works alone is let in at once, others are told how to get a link."""
-    site = site_of(request)
-    if site.local_user is not None and not site.project.people.there_are_some():
-        _, session = site.project.people.begin_local(site.local_user)
-        return _with_session(request, session)
+    if works_alone(request):
+        return let_in(request)
     return render(request, "enter.html.jinja", secret=None, trouble=None)
 
 
@@ -61,8 +59,21 @@ async def sign_out(request: Request) -> Response:
     return response
 
 
-def _with_session(request: Request, session: str) -> Response:
-    response = RedirectResponse("/", 303)
+def works_alone(request: Request) -> bool:
+    """Whether this machine alone is served, and nobody has to sign in."""
+    site = site_of(request)
+    return site.local_user is not None and not site.project.people.there_are_some()
+
+
+def let_in(request: Request, address: str = "/label") -> Response:
+    """A session for the one who works alone, and on to where he wanted to go."""
+    site = site_of(request)
+    _, session = site.project.people.begin_local(site.local_user or "")
+    return _with_session(request, session, address)
+
+
+def _with_session(request: Request, session: str, address: str = "/label") -> Response:
+    response = RedirectResponse(address, 303)
     response.set_cookie(
         site_of(request).cookie,
         session,

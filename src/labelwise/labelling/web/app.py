@@ -73,6 +73,8 @@ def create_app(project: ServedProject, *, local_user: str | None = None) -> Fast
 def _to_the_door(request: Request, _: Exception) -> Response:
     if request.url.path.startswith("/api/"):
         return JSONResponse({"detail": "nobody is signed in here"}, 401)
+    if request.method == "GET" and access.works_alone(request):
+        return access.let_in(request, str(request.url.replace(scheme="", netloc="")))
     return RedirectResponse("/enter", 303)
 
 

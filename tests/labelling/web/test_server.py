@@ -1,0 +1,76 @@
+"""Serving: the port, the worker beside, and the command."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+import urllib.request
+
+import pytest
+from typer.testing import CliRunner
+
+from labelling.web.browsing import Process, free_port
+from labelwise.cli import app
+from labelwise.labelling import ProjectError
+from labelwise.labelling.web import server
+
+
+def test_a_port_that_is_taken_is_told_with_another_one():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(ProjectError, match=f"port {port} cannot be listened on"):
+            server.check_port("127.0.0.1", port)
+    server.check_port("127.0.0.1", free_port())
+
+
+def test_the_command_serves_until_it_is_killed(project):
+    process = Process(project.store.location, free_port())
+    with urllib.request.urlopen(f"{process.address}/api/openapi.json") as reply:
+        assert "/api/answer" in json.load(reply)["paths"]
+    process.kill()
+
+
+def test_a_worker_is_started_beside_and_again_when_it_dies(project, monkeypatch):
+    started = []
+
+    class Dies:
+        def __init__(self, store):
+            started.append(store)
+
+        def poll(self):
+            return 1
+
+    monkeypatch.setattr(server, "start_worker", Dies)
+    monkeypatch.setattr(server, "WORKER_DELAY", 0.01)
+    beside = server._Beside(project)
+    until = time.monotonic() + 20
+    while len(started) < 2 and time.monotonic() < until:
+        time.sleep(0.01)
+    beside.stop()
+    assert len(started) >= 2
+
+
+def test_users_by_command(make):
+    location = make().store.location
+
+    def run(*arguments: str, code: int = 0) -> str:
+        done = CliRunner().invoke(app, ["user", *arguments])
+        assert done.exit_code == code, done.output
+        return done.output
+
+    assert "no users" in run("list", location)
+    link = run("add", location, "ann", "--admin", "--at", "https://label.example/")
+    assert link.startswith("https://label.example/enter/")
+    assert "/enter/" in run("link", location, "ann") and link not in run("link", location, "ann")
+    assert json.loads(run("list", location, "--json"))[0]["role"] == "admin"
+    run("add", location, "ann", code=2)
+    run("remove", location, "ann")
+    assert "no users" in run("list", location)
+
+
+def test_serving_the_network_without_users_ends_with_an_explanation(make):
+    done = CliRunner().invoke(app, ["serve", make().store.location, "--host", "0.0.0.0", "--port", str(free_port())])
+    assert done.exit_code == 2 and "Add users first" in done.output
