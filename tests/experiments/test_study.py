@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from labelwise import models, queries
+from labelwise.campaign import Campaign
 from labelwise.experiments import study as study_module
-from labelwise.experiments.simulate import simulate
+from labelwise.experiments.simulate import Answerer, simulate, split, starting_items
 from labelwise.experiments.study import Plan, control_of, run_study
 from labelwise.queries import Random, Uncertainty
+from labelwise.records import Question
 
 CHILD = """
 import os, signal, sys
@@ -207,6 +209,28 @@ def test_a_plan_of_pairings_runs_those_alone(tmp_path, small, plan):
     assert study.table.distinct("model", "strategy") == list(arms)
     with pytest.raises(ValueError, match=r"the pairing \('label_gp', 'uncertainty'\) is not of the plan's"):
         replace(some, pairings=(("label_gp", "uncertainty"),))
+
+
+def test_what_a_campaign_asks_by_itself_can_take_part(tmp_path, small, plan):
+    """Default items with the same model ask what `Campaign` asks that is given no strategy, guard and all."""
+    own = replace(plan, strategies=("random", "default_items", "default_pairs"), seeds=(1,))
+    study = run_study(small, own, tmp_path, jobs=1)
+    assert study.table.distinct("strategy", "target", "control") == [
+        ("random", "items", "random"),
+        ("default_items", "items", "random"),
+        ("default_pairs", "pairs", "random_pairs"),
+    ]
+    pool, _ = split(small, plan.schedule, 1)
+    start = starting_items(pool, plan.schedule, 1)
+    campaign = Campaign(pool.hide(), model=plan.make_model("binary_relevance", 1), strategy="items", random_state=1)
+    told = [Question(item, pool.label_names, "start") for item in start]
+    answerer = Answerer(pool)
+    campaign.tell(answerer.answers(told))
+    asked = study.results["binary_relevance", "default_items", 1].asked
+    for batch in asked[1:]:
+        questions = campaign.ask(5)
+        assert [q.item for q in questions] == [item for item, _ in batch]
+        campaign.tell(answerer.answers(questions))
 
 
 def test_a_study_of_no_jobs_is_refused(tmp_path, small, plan):
