@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from labelwise.answer_book import CONTROL, START_REASON, AnswerBook
-from labelwise.defaults import START, default_model, default_strategy
+from labelwise.defaults import PAIRS_FROM, START, default_model, default_strategy
 from labelwise.guard import Guard, strategy_evidence
 from labelwise.new_labels import GuessLearner, NewLabel
 from labelwise.numerics.choosing import random_items, random_pairs
@@ -23,7 +23,18 @@ from labelwise.records import Answer, LabelData, Question, as_features, in_shard
 from labelwise.standing import Standing, Told, stand
 from labelwise.streamed_posterior import StreamedPosterior
 
-__all__ = ["Campaign", "Costs", "Guard", "Model", "Spent", "refit_point"]
+__all__ = [
+    "PAIRS_FROM",
+    "START",
+    "START_REASON",
+    "Campaign",
+    "Costs",
+    "Guard",
+    "Model",
+    "Spent",
+    "evidence_point",
+    "refit_point",
+]
 
 
 class Model(Protocol):
@@ -346,15 +357,12 @@ class Campaign:
 
 
 def evidence_point(n_answers: int) -> int:
-    """How many answers the guard has looked at: the largest of 0, 1, 2, 3, 5, 8, 12, 18, ... ≤ n.
+    """How many answers the guard has looked at: the largest of 0, 1, 2, 4, 8, 16, ... ≤ n.
 
-    >>> [evidence_point(n) for n in (0, 4, 12, 17)]
-    [0, 3, 12, 12]
+    >>> [evidence_point(n) for n in (0, 1, 12, 16)]
+    [0, 1, 8, 16]
     """
-    point = 0
-    while (following := max(point + 1, -(-3 * point // 2))) <= n_answers:
-        point = following
-    return point
+    return 1 << (n_answers.bit_length() - 1) if n_answers else 0
 
 
 def refit_point(n_answers: int, at_least: int = 0) -> int:

@@ -34,8 +34,8 @@ class Guard:
     """How far a campaign trusts its strategy.
 
     A campaign asks at random with probability `control` + (1 − `control`) Φ(−z). z is `trust` plus the evidence: the
-    gain of the strategy's answers over random ones in standard errors, looked at whenever the answers are half as many
-    again. A strategy that does not pay is pulled to random, one that pays is left alone.
+    gain of the strategy's answers over random ones in standard errors, looked at whenever the answers have doubled. A
+    strategy that does not pay is pulled to random, one that pays is left alone.
 
     Parameters
     ----------

@@ -7,8 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from labelwise import models, queries
+from labelwise.campaign import PAIRS_FROM, START
 from labelwise.cli._common import listed, user_errors
 from labelwise.cli._projects import ProjectPlace, check_extras
+
+AUTO = "auto"
 
 
 def new(
@@ -20,8 +23,11 @@ def new(
         str | None, typer.Option(help="Column that lists known labels, or several 0/1/blank columns by comma.")
     ] = None,
     id: Annotated[str | None, typer.Option(help="Column of item ids. Default: id, or row numbers.")] = None,
-    model: Annotated[str, typer.Option(help=f"One of {', '.join(models.BY_NAME)}.")] = "label_gp",
-    strategy: Annotated[str, typer.Option(help=f"One of {', '.join(queries.BY_NAME)}.")] = "uncertainty",
+    model: Annotated[str, typer.Option(help=f"One of {', '.join(models.BY_NAME)}.")] = "auto",
+    strategy: Annotated[str, typer.Option(help=f"auto, or one of {', '.join(queries.BY_NAME)}.")] = "auto",
+    start: Annotated[
+        int | None, typer.Option(help="Random items answered in full first. Default: 20 where auto asks pairs, else 0.")
+    ] = None,
     control: Annotated[float, typer.Option(help="Share kept apart and asked at random, for an honest error.")] = 0.1,
     overlap: Annotated[int, typer.Option(help="People who are asked the same question.")] = 1,
     overlap_share: Annotated[float, typer.Option(help="Share of the questions that --overlap applies to.")] = 1.0,
@@ -33,7 +39,7 @@ def new(
     """Make a project from a file of items and a list of labels.
 
     Labels that are known already, wholly or in part, are kept and learnt from. Strategies that end in _pairs ask for
-    one label of one item at a time, the others for whole items.
+    one label of one item at a time, the others for whole items; auto asks pairs from 20 labels on.
 
     **Examples**
 
@@ -52,6 +58,7 @@ def new(
         settings: dict[str, Any] = {
             "model": model,
             "strategy": strategy,
+            "start": start or 0,
             "control": control,
             "overlap": overlap,
             "overlap_share": overlap_share,
@@ -69,6 +76,10 @@ def new(
             known=columns[0] if columns and len(columns) == 1 else columns,
             id=id,
         )
+        if strategy == AUTO:
+            chosen = "balanced_pairs" if data.n_labels >= PAIRS_FROM else "label_covariance"
+            first = START if data.n_labels >= PAIRS_FROM else 0
+            settings |= {"strategy": chosen, "start": first if start is None else start}
         images = PICTURES_FIELD if is_folder(items) else None
         with Project.create(project, data, text=text, images=images, **settings) as made:
             where = made.store.shown

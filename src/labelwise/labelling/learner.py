@@ -77,6 +77,7 @@ class Learner:
             self.data(given_only=True),
             model=models.BY_NAME[self.settings.model]().set_params(**self.settings.model_options),
             strategy=queries.BY_NAME[self.settings.strategy](),
+            start=self.settings.start,
             costs=self.settings.costs(self.labels.names),
             random_state=self.settings.random_state,
             answers=self.history.answers,

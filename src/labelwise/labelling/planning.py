@@ -68,7 +68,7 @@ class Planner:
         learner = self.learner
         if n == 0:
             return []
-        if learner.knows_nothing:
+        if learner.knows_nothing and not self.settings.start:
             return self._first(n)
         id_of = dict(zip(learner.items.names, learner.items.ids, strict=True))
         label_of = dict(zip(learner.labels.names, learner.labels.ids, strict=True))

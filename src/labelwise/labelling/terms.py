@@ -41,6 +41,8 @@ class Settings:
         Questions the worker keeps ready.
     read_cost, answer_cost, label_costs : float, float, and mapping of label names to prices
         What reading an item and answering for a label cost, see `labelwise.Costs`.
+    start : int
+        Random items that are answered in full before the strategy takes over; 0 begins with the most telling items.
     random_state : int
 
     Examples
@@ -61,6 +63,7 @@ class Settings:
     read_cost: float = 0.0
     answer_cost: float = 1.0
     label_costs: Mapping[str, float] = field(default_factory=dict)
+    start: int = 0
     random_state: int = 0
 
     def __post_init__(self) -> None:
@@ -71,6 +74,8 @@ class Settings:
         for name in ("overlap", "ready"):
             if getattr(self, name) < 1:
                 raise ProjectError(f"{name} must be at least 1, got {getattr(self, name)!r}")
+        if self.start < 0:
+            raise ProjectError(f"start must be 0 or more, got {self.start!r}")
         if not self.lease_seconds > 0:
             raise ProjectError(f"lease_seconds must be positive, got {self.lease_seconds!r}")
 

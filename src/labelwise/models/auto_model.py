@@ -19,7 +19,7 @@ from labelwise.numerics.stacking import stacking_weights
 from labelwise.posterior import FloatArray
 
 FOLDS = 3
-MAX_ROWS = 1500  # that the weights are found on
+MAX_ROWS = 600  # that the weights are found on
 PRIOR = 5.0  # answers' worth of belief in even weights, per model
 
 
