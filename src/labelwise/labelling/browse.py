@@ -36,7 +36,7 @@ SAID = ("any", "yes", "no", "open")
 PAGE = 20  # items on one page
 MOST_WORDS = 8  # of a search
 
-Floats = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.floating[Any]]
 Codes = npt.NDArray[np.int8]
 
 
@@ -140,7 +140,7 @@ class _Look:
 
         What is believed of open labels of the random share is nobody's to see: it would spoil the answers.
         """
-        found = np.full((numbers.size, len(self.labels.ids)), np.nan)
+        found = np.full((numbers.size, len(self.labels.ids)), np.nan, dtype=np.float32)
         if self.snapshot is not None and self.snapshot.has_beliefs:
             place, there = _places(self.snapshot.items, numbers)
             used = self.columns >= 0
@@ -301,7 +301,9 @@ def _in_order(look: _Look, numbers: npt.NDArray[np.int64], show: str) -> tuple[n
 
 def _distance(codes: Codes, p: Floats) -> Floats:
     """How far beliefs are from what is known; 0 where nothing is known or believed."""
-    return np.where((codes != UNKNOWN) & ~np.isnan(p), np.abs(codes - np.nan_to_num(p)), 0.0)
+    distance = np.abs(codes - p)
+    distance[(codes == UNKNOWN) | np.isnan(p)] = 0.0
+    return distance
 
 
 def _found(row: sa.Row, names: tuple[str, ...], codes: Codes, p: Floats, rest: tuple[Any, list[str]]) -> FoundItem:

@@ -48,7 +48,7 @@ def find_items(
         query = query.where(items.c.id.in_(sa.select(events.c.item).where(_STANDS, events.c.who == who)))
     if unanswered:
         query = query.where(items.c.id.not_in(sa.select(events.c.item).where(_STANDS)))
-    return np.array([row[0] for row in connection.execute(query)], dtype=np.int64)
+    return np.array(connection.execute(query).scalars().all(), dtype=np.int64)
 
 
 def _says(dialect: str, word: str) -> sa.ColumnElement[bool]:

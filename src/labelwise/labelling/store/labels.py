@@ -62,11 +62,12 @@ class StoredLabels:
 def read_labels(connection: sa.Connection) -> StoredLabels:
     rows = connection.execute(sa.select(labels).order_by(labels.c.id)).all()
     used = [row for row in rows if row.retired_at is None and row.merged_into is None]
+    gone = [row for row in rows if row.retired_at is not None or row.merged_into is not None]
     names = {row.id: row.name for row in rows}
     return StoredLabels(
         ids=tuple(row.id for row in used),
         names=tuple(row.name for row in used),
-        gone={row.name: names.get(row.merged_into) for row in rows if row not in used},
+        gone={row.name: names.get(row.merged_into) for row in gone},
         all_names=names,
         starts=_starts(rows, {row.id: row.name for row in used}),
     )
