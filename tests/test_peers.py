@@ -56,19 +56,20 @@ def test_a_full_run_without_peers_is_refused(tmp_path):
 def test_the_headline_is_the_worst_of_all(peers, tmp_path):
     bench = peers.Bench(tmp_path, tmp_path)
     bench.seconds = {
-        "small-text cvirs": {"a": 0.6, "b": 0.8},
+        "small-text prediction_entropy": {"a": 0.6, "b": 0.8},
         "modAL max_loss": {"a": 0.5, "b": 0.9},
         "labelwise uncertainty": {"a": 0.1, "b": 0.1},
-        "labelwise max_loss": {"a": 0.2, "b": 0.1},  # the slowest of ours that has a counterpart
-        "labelwise balanced_pairs": {"a": 9.0, "b": 9.0},  # has none
+        "labelwise max_loss": {"a": 0.2, "b": 0.1},
+        "labelwise balanced_pairs": {"a": 9.0, "b": 9.0},  # has no counterpart
         "labelwise default": {"a": 0.25, "b": 0.5},
     }
     found = peers.ratios(bench, ["a", "b"])
-    assert found["fastest_peer_over_ours_same_classifier"] == pytest.approx(min(0.5 / 0.2, 0.8 / 0.1))
+    nearest = {"small-text prediction_entropy": 6.0, "modAL max_loss": 2.5}
+    assert found["peer_over_nearest_of_ours"]["a"] == pytest.approx(nearest)
+    assert found["fastest_peer_over_ours_same_classifier"] == pytest.approx(2.5)
     assert found["fastest_peer_over_our_default"] == pytest.approx(min(0.5 / 0.25, 0.8 / 0.5))
     assert found["fastest_peer_over_ours"] == pytest.approx(1.6)
-    assert found["fastest_peer"] == "modAL max_loss"
-    assert peers.over_nearest(bench, "a") == pytest.approx({"modAL max_loss": 2.5})
+    assert found["fastest_peer"] == {"a": "modAL max_loss", "b": "small-text prediction_entropy"}
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])

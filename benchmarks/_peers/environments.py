@@ -10,7 +10,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 NAMES = ("current", "small-text-2", "older")
-DEFAULT_FOLDER = HERE.parents[1] / ".venv-peers"  # ignored by git
+DEFAULT_FOLDER = Path(os.environ.get("LABELWISE_PEERS") or HERE.parents[1] / ".venv-peers")  # ignored by git
 SOURCE_SETTINGS = {"LIBACT_BUILD_HINTSVM": "0", "LIBACT_BUILD_VARIANCE_REDUCTION": "0"}
 
 

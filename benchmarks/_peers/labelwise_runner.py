@@ -13,10 +13,11 @@ DEFAULT = "default"
 
 class Labelwise:
     def __init__(self, strategy: str, task: Task) -> None:
-        Y = np.full(task.Y.shape, np.nan)
-        Y[task.start] = task.Y[task.start]
-        self.data = lw.LabelData.from_arrays(task.X, Y)
+        self.data = lw.LabelData.from_arrays(task.X, label_names=[str(j) for j in range(task.Y.shape[1])])
         self.campaign = start_campaign(strategy, self.data)
+        ids, names = self.data.item_ids, self.data.label_names
+        said = [dict(zip(names, task.Y[row].astype(bool).tolist(), strict=True)) for row in task.start]
+        self.campaign.tell([lw.Answer(ids[row], each) for row, each in zip(task.start, said, strict=True)])
         self.row_of = {item: row for row, item in enumerate(self.data.item_ids)}
         self.column_of = {name: column for column, name in enumerate(self.data.label_names)}
 
@@ -40,7 +41,7 @@ class Labelwise:
 
 def start_campaign(strategy: str, data: lw.LabelData) -> lw.Campaign:
     if strategy == DEFAULT:
-        return lw.Campaign(data, model=lw.LabelGP(), strategy=lw.BalancedPairs(), control=0.1, random_state=0)
+        return lw.Campaign(data, random_state=0)
     return lw.Campaign(data, model=lw.BinaryRelevance(), strategy=queries.BY_NAME[strategy](), random_state=0)
 
 
