@@ -25,6 +25,8 @@ $(STAMP): requirements.lock pyproject.toml
 
 demo: $(STAMP)
 	MPLBACKEND=Agg $(BIN)/labelwise demo --out demo-report
+	@test -e demo-report/tickets.db || $(BIN)/labelwise demo --project demo-report/tickets.db > /dev/null
+	@echo "Label tickets yourself: $(BIN)/labelwise serve demo-report/tickets.db --open"
 
 test: $(STAMP)
 	$(PYTEST)

@@ -68,5 +68,6 @@ def _make_projects(path: Path) -> None:
 
     with user_errors():
         made = make_demo_projects(path)
-    typer.echo(f"{made[0]}: support tickets with tags. Try: labelwise ask {made[0]} --tty")
+    typer.echo(f"{made[0]}: support tickets with tags. Label them: labelwise serve {made[0]} --open")
     typer.echo(f"{made[1]}: handwritten digits as pictures, asked one label at a time")
+    typer.echo(f"In the terminal: labelwise ask {made[0]} --tty")

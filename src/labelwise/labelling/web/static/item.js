@@ -17,6 +17,7 @@ export function showItem(question) {
 
 // Show only the words of one label, or of all.
 export function markFor(label) {
+  $("legend-label").textContent = label === null ? "a label" : `“${label}”`;
   for (const mark of $("text").querySelectorAll("mark")) {
     const said = JSON.parse(mark.dataset.labels);
     const weight = label === null ? strongest(said)[1] : (said.find(([name]) => name === label)?.[1] ?? 0);

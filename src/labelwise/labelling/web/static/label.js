@@ -173,8 +173,8 @@ async function undo() {
       question = await server.post("/api/undo", last?.event ? { event: last.event } : {});
     }
     state.done.pop();
-    const last_earlier = state.earlier.findLastIndex((each) => each.name === question.labels[0]?.name);
-    if (last_earlier >= 0) state.earlier.splice(last_earlier, 1);
+    const repeated = state.earlier.findLastIndex((each) => each.name === question.labels[0]?.name);
+    if (repeated >= 0) state.earlier.splice(repeated, 1);
     state.questions = [question, ...state.questions.filter((other) => other.lease !== question.lease)];
     const open = new Set(question.labels.map(({ name }) => name));
     state.said[question.lease] = Object.fromEntries(Object.entries(last?.says ?? {}).filter(([name]) => open.has(name)));
@@ -237,7 +237,8 @@ function showSteps() {
   const asked = all[state.place];
   if (!asked) return;
   const answered = state.earlier.length;
-  $("step").textContent = `Question ${answered + state.place + 1} of ${answered + all.length} about this item`;
+  const number = answered + all.length;
+  $("step").textContent = number === 1 ? "One question" : `Question ${answered + state.place + 1} of ${number} about this item`;
   $("asked").textContent = asked.name;
   showBelief(asked.p);
   const say = saidOf(asked.lease)[asked.name];
@@ -247,6 +248,7 @@ function showSteps() {
   const earlier = state.earlier.map(({ name, say: told }) => step(name, told, false));
   const others = all.map(({ lease, name }, place) => step(name, saidOf(lease)[name], place === state.place));
   $("steps").replaceChildren(...earlier, ...others);
+  $("steps").hidden = earlier.length + others.length === 1;
   markFor(asked.name);
   $("asked").focus({ preventScroll: true });
   showActions();
@@ -289,7 +291,7 @@ function showSaved() {
   line.dataset.state = waiting ? "waiting" : state.saved ? "saved" : "none";
   line.dataset.saved = String(state.saved);
   if (waiting) line.textContent = outbox.trouble ? `${waiting} waiting to be sent` : "saving …";
-  else line.textContent = state.saved ? `✓ saved (${state.saved} now)` : "Nothing answered yet";
+  else line.textContent = state.saved ? `✓ saved, ${state.saved} so far` : "Nothing answered yet";
   const trouble = outbox.trouble;
   $("queue").hidden = !trouble;
   if (trouble) {
