@@ -80,10 +80,16 @@ class LogisticLink:
     slope: FloatArray  # (q,), positive
 
     def log_odds(self, means: FloatArray) -> FloatArray:
-        return self.intercept + self.slope * bend((means - self.centre) / self.size)
+        odds = np.subtract(means, self.centre, dtype=np.float64)  # then in place: new pages cost more than arithmetic
+        odds /= BEND * self.size
+        np.arcsinh(odds, out=odds)
+        odds *= BEND * self.slope
+        odds += self.intercept
+        return odds
 
     def probabilities(self, means: FloatArray) -> FloatArray:
-        return expit(self.log_odds(means))
+        odds = self.log_odds(means)
+        return expit(odds, out=odds)
 
 
 def bend(x: FloatArray) -> FloatArray:

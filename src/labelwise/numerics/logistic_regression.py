@@ -27,7 +27,7 @@ from labelwise.numerics.linear_algebra import dense
 FloatArray = npt.NDArray[np.floating[Any]]
 BoolArray = npt.NDArray[np.bool_]
 
-TOLERANCE = 1e-7  # of every margin on the training rows
+TOLERANCE = 1e-6  # of every margin on the training rows
 ROUNDING = 1e-13  # a gradient this far below the first one is rounding
 MAX_STEPS, MAX_INNER, MAX_HALVINGS = 100, 300, 40
 MAX_KERNEL_ROWS = 4000
@@ -137,27 +137,38 @@ class _State:
     strength: FloatArray  # (n, k) C, or 0 where not answered
     V: FloatArray  # coordinates
     F: FloatArray  # (n, k) margins
+    p: FloatArray  # (n, k) their probabilities
     gradient: FloatArray  # coordinates
     gradient_image: FloatArray  # (n, k)
     gradient_norm: FloatArray  # (k,)
+    loss: FloatArray  # (k,) without the penalty
 
     @classmethod
     def start(cls, space: Coordinates, targets: FloatArray, strength: FloatArray) -> _State:
         zero = np.zeros(targets.shape)
-        return cls._at(space, targets, strength, space.gradient(zero), zero)
+        return cls._at(space, targets, strength, space.gradient(zero), zero, strength.sum(axis=0) * np.log(2))
 
     @classmethod
-    def _at(cls, space: Coordinates, targets: FloatArray, strength: FloatArray, V: FloatArray, F: FloatArray) -> _State:
-        gradient = V + space.gradient(strength * (expit(F) - targets))
+    def _at(
+        cls,
+        space: Coordinates,
+        targets: FloatArray,
+        strength: FloatArray,
+        V: FloatArray,
+        F: FloatArray,
+        loss: FloatArray,
+    ) -> _State:
+        p = expit(F)
+        gradient = V + space.gradient(strength * (p - targets))
         image = space.image(gradient)
         norm = np.sqrt(np.maximum(space.dot(gradient, gradient, image), 0.0))
-        return cls(space, targets, strength, V, F, gradient, image, norm)
+        return cls(space, targets, strength, V, F, p, gradient, image, norm, loss)
 
     def columns(self, kept: BoolArray) -> _State:
         if kept.all():
             return self
-        arrays = (self.targets, self.strength, self.V, self.F, self.gradient, self.gradient_image)
-        return _State(self.space, *(array[:, kept] for array in arrays), self.gradient_norm[kept])
+        arrays = (self.targets, self.strength, self.V, self.F, self.p, self.gradient, self.gradient_image)
+        return _State(self.space, *(array[:, kept] for array in arrays), self.gradient_norm[kept], self.loss[kept])
 
     def step(self, limit: FloatArray) -> _State:
         """One Newton step, shortened label by label until the objective falls enough."""
@@ -165,43 +176,50 @@ class _State:
         slope = self.space.dot(delta, self.gradient, self.gradient_image)  # (k,) negative
         V_delta = self.space.dot(delta, self.V, self.F)
         delta_delta = self.space.dot(delta, delta, delta_F)
-        before = self._loss(self.F)
         length = np.ones(slope.size)
         for _ in range(MAX_HALVINGS):
-            change = self._loss(self.F + length * delta_F) - before
-            change += length * V_delta + 0.5 * length**2 * delta_delta
+            F = self.F + length * delta_F
+            loss = self._loss_at(F)
+            change = loss - self.loss + length * V_delta + 0.5 * length**2 * delta_delta
             # near the optimum the change drowns in rounding, and Newton's full step is right there
-            short = change > 1e-4 * length * slope + 1e-12 * before
+            short = change > 1e-4 * length * slope + 1e-12 * self.loss
             if not short.any():
                 break
             length = np.where(short, 0.5 * length, length)
-        V, F = self.V + length * delta, self.F + length * delta_F
-        return _State._at(self.space, self.targets, self.strength, V, F)
+        return _State._at(self.space, self.targets, self.strength, self.V + length * delta, F, loss)
 
-    def _loss(self, F: FloatArray) -> FloatArray:
-        """(k,) C Σ log(1 + exp(−s f)), which is log(1 + exp(f)) − y f."""
-        return np.einsum("nk,nk->k", self.strength, np.logaddexp(0.0, F) - self.targets * F)
+    def _loss_at(self, F: FloatArray) -> FloatArray:
+        """(k,) C Σ log(1 + exp(−s f)), which is log(1 + exp(−|f|)) + max(f, 0) − y f."""
+        each = np.log(1 + np.exp(-np.abs(F)))  # a sum of values: the last digit of a tiny one, log1p's, does not count
+        each += np.maximum(F, 0)
+        each -= self.targets * F
+        return np.einsum("nk,nk->k", self.strength, each)
 
     def _direction(self, limit: FloatArray) -> tuple[FloatArray, FloatArray]:
         """δ with (I + Xᵀ D X) δ ≈ −gradient, and its margins; the closer to the optimum, the more exact."""
-        space, p = self.space, expit(self.F)
-        D = self.strength * p * (1 - p)  # (n, k)
+        space = self.space
+        D = self.strength * self.p * (1 - self.p)  # (n, k)
         r, r_F = -self.gradient, -self.gradient_image
         rr = self.gradient_norm**2
         share = np.minimum(0.1, np.sqrt(self.gradient_norm / (self.gradient_norm + 1.0)))
         enough = np.maximum(share * self.gradient_norm, 0.1 * limit) ** 2
-        x, x_F, d, d_F = np.zeros_like(r), np.zeros_like(r_F), r, r_F
+        x, x_F, d, d_F = np.zeros_like(r), np.zeros_like(r_F), r.copy(), r_F.copy()
         for _ in range(MAX_INNER):
             Hd = d + space.gradient(D * d_F)
             going = rr > enough
             # 0 where a label is done, while others go on
             length = np.divide(rr, space.dot(Hd, d, d_F), out=np.zeros_like(rr), where=going)
-            x, x_F = x + length * d, x_F + length * d_F
-            r = r - length * Hd
+            x += length * d
+            x_F += length * d_F
+            r -= length * Hd
             r_F = space.image(r)
             rr_next = np.maximum(space.dot(r, r, r_F), 0.0)
             if (rr_next <= enough).all():
                 break
             ratio = np.divide(rr_next, rr, out=np.zeros_like(rr), where=going)
-            d, d_F, rr = r + ratio * d, r_F + ratio * d_F, rr_next
+            d *= ratio
+            d += r
+            d_F *= ratio
+            d_F += r_F
+            rr = rr_next
         return x, x_F
