@@ -101,7 +101,7 @@ def test_what_is_left_out_has_its_default(tmp_path):
         (
             'source = "gaussian"',
             "",
-            "data[0].source is missing: name a built-in set (yeast, gaussian, shapes) or a file",
+            "data[0].source is missing: name a built-in set (yeast, gaussian, ",
         ),
         (
             "sets/things.csv",
@@ -109,7 +109,7 @@ def test_what_is_left_out_has_its_default(tmp_path):
             "data[1].source is 'sets/thing.csv': there is no such file beside study.toml",
         ),
         ("sets/test.csv", "test.csv", "data[1].test is 'test.csv': there is no such file beside study.toml"),
-        ('"label_gp"', '"gpt"', "entrants[0].model is 'gpt': there is none of that name; there are label_gp"),
+        ('"label_gp"', '"gpt"', "entrants[0].model is 'gpt': there is none of that name; there are auto"),
         ('"uncertainty"', '"clever"', "entrants[0].strategies is 'clever': there is none of that name"),
         ('["random"]', "[]", "entrants[1].strategies is []: list strategies, as"),
         ('strategies = ["random"]', "", "entrants[1].strategies is missing: list strategies, as"),

@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from labelwise.data import write
-from labelwise.experiments.sources import PUBLISHED, Source, published, scaled
+from labelwise.experiments.sources import BUILT_IN, PUBLISHED, Source, published, scaled
+from labelwise.experiments.storage import fingerprint
 from labelwise.records import LabelData
 
 
@@ -24,6 +25,14 @@ def test_a_limit_draws_the_same_items_each_time_and_keeps_their_order():
     assert few.item_ids == again.item_ids
     places = [whole.item_ids.index(item) for item in few.item_ids]
     assert len(places) == 50 and places == sorted(places) and places != list(range(50))
+
+
+@pytest.mark.parametrize("name", [name for name in BUILT_IN if name != "yeast"])  # that one needs the extra demo
+def test_a_built_in_set_is_whole_and_the_same_each_time(name):
+    data, again = Source(name).load()[0], Source(name).load()[0]
+    assert data.n_items >= 1000 and data.n_labels >= 8 and data.observed is None
+    assert fingerprint(data) == fingerprint(again)
+    assert (data.Y.sum(0) > 0).all()
 
 
 def test_a_file_is_called_by_its_name_unless_it_is_given_one(tmp_path):

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from labelwise.experiments.arena import Arena, Entrant
 from labelwise.experiments.simulate import Schedule
-from labelwise.experiments.sources import PUBLISHED, Source, published
+from labelwise.experiments.sources import BUILT_IN, PUBLISHED, Source, published
 
-SHIPPED = (Source("yeast", limit=1500), Source("gaussian"), Source("shapes"))
+SHIPPED = tuple(Source(name, limit=1500) for name in BUILT_IN)
 QUICK_SETS = ("emotions", "scene", "medical", "enron")  # published ones that the quick arena adds where they are given
 RIVALS = ("expected_loss_reduction", "adaptive_margin", "dummy_label_ranking", "ranked_inconsistency")
 
@@ -17,7 +17,7 @@ def quick_arena(folder: Path | None = None) -> Arena:
     """Minutes on two cores: the sets that ship with labelwise and, where a folder has them, four small published ones.
 
     >>> [source.name for source in quick_arena().sources]
-    ['yeast', 'gaussian', 'shapes']
+    ['yeast', 'gaussian', 'shapes', 'digits', 'tickets', 'words']
     """
     more = [] if folder is None else published(folder, QUICK_SETS)
     entrants = (

@@ -15,10 +15,27 @@ from sklearn.preprocessing import StandardScaler, normalize
 from labelwise import data as formats
 from labelwise.records import LabelData
 
+
+def _digits() -> LabelData:
+    """Handwritten digits with what is true of each: even, prime, ..."""
+    return replace(formats.make_digit_pictures(1797), items=None)
+
+
+def _tickets() -> LabelData:
+    """Made-up support tickets with their tags, as weighted words."""
+    made = formats.make_tickets(1500)
+    texts = [str(item["text"]) for item in made.items or ()]
+    X = sp.csr_array(TfidfVectorizer(sublinear_tf=True).fit_transform(texts))
+    return replace(made, X=X, feature_names=None, items=None)
+
+
 BUILT_IN: dict[str, Callable[[], LabelData]] = {
     "yeast": formats.load_yeast,
     "gaussian": lambda: formats.make_gaussian_labels(1300, random_state=0),
     "shapes": lambda: formats.make_shapes(1500, random_state=0),
+    "digits": _digits,
+    "tickets": _tickets,
+    "words": lambda: formats.make_drifting_stream(1500, 30, share=0.05, noise=0.3, random_state=0),
 }
 PUBLISHED = {  # name: file below the folder of published sets, and its test file where there is no union of both
     "yeast": ("yeast/yeast.arff.gz", None),
