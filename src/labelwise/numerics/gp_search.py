@@ -110,7 +110,7 @@ def shared_rows(observed: BoolArray) -> BoolArray:
     array([2, 2])
     """
     answered = observed.any(axis=0)  # (q,)
-    shared = observed[:, answered].all(axis=1)  # (n,)
+    shared = np.asarray(observed[:, answered].all(axis=1))  # (n,)
     few = shared.sum() < SHARED * observed[:, answered].sum(axis=0).mean() if answered.any() else True
     return observed if few else shared[:, None] & answered
 

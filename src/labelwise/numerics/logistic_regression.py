@@ -167,8 +167,8 @@ class _State:
     def columns(self, kept: BoolArray) -> _State:
         if kept.all():
             return self
-        arrays = (self.targets, self.strength, self.V, self.F, self.p, self.gradient, self.gradient_image)
-        return _State(self.space, *(array[:, kept] for array in arrays), self.gradient_norm[kept], self.loss[kept])
+        by_column = {name: getattr(self, name)[..., kept] for name in self.__dataclass_fields__ if name != "space"}
+        return _State(self.space, **by_column)
 
     def step(self, limit: FloatArray) -> _State:
         """One Newton step, shortened label by label until the objective falls enough."""
