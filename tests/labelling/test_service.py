@@ -203,3 +203,38 @@ def test_overlap_goes_on_over_a_new_training(make):
     project.service.answer(again.token, {"left": False})
     project.refresh()
     assert lease.question.item not in {other.question.item for other in project.service.ask("eve", 10)}
+
+
+def test_everything_may_be_sent_twice(service):
+    answered, skipped = service.ask("ann", 2)
+    events = {service.answer(answered.token, YES, "ann").event for _ in range(2)}
+    events |= {service.skip(skipped.token, "ann").event for _ in range(2)}
+    assert events == {1, 2}
+    again = [service.undo("ann", 2) for _ in range(2)]
+    assert again[0].token == again[1].token and again[0].question.item == skipped.question.item
+    service.answer(again[0].token, YES)
+    with pytest.raises(AnswerRefused, match="only the last answer"):
+        service.undo("ann", 1)
+
+
+def test_what_another_person_was_given_is_refused(service):
+    token = service.ask("ann")[0].token
+    for attempt in (service.skip, service.renew, lambda token, who: service.answer(token, YES, who)):
+        with pytest.raises(AnswerRefused, match="no question with the lease"):
+            attempt(token, "bob")
+    assert service.answer(token, YES, "ann").event == 1
+
+
+def test_pairs_about_an_item_are_given_together(make, location):
+    project = make(location, strategy="uncertainty_pairs", ready=60)
+    project.tell([Answer(f"p{i}", {"left": i % 2 == 0, "low": True, "far": False}) for i in range(6)], who="eve")
+    project.refresh()
+    mine = project.service.ask_about_items("ann", 2)
+    items = [lease.question.item for lease in mine]
+    assert len(set(items)) == 2 < len(items) and items == sorted(items, key=items.index)
+    assert [lease.token for lease in project.service.ask_about_items("ann", 2)] == [lease.token for lease in mine]
+    others = {(lease.question.item, lease.question.labels) for lease in project.service.ask_about_items("bob", 2)}
+    assert not others & {(lease.question.item, lease.question.labels) for lease in mine}
+    asked = dict.fromkeys(mine[0].question.labels, True)
+    receipt, after = project.service.answer_and_ask_about_items(mine[0].token, asked, "ann", 2)
+    assert receipt.event == 7 and {lease.token for lease in mine[1:]} <= {lease.token for lease in after}

@@ -2,7 +2,7 @@
 
 import { markFor, showItem } from "./item.js";
 import { LabelList, percent } from "./labels.js";
-import { Failure, Outbox, Server } from "./outbox.js";
+import { Failure, Outbox, Server, storage } from "./outbox.js";
 
 const $ = (id) => document.getElementById(id);
 const { project, who, leaseSeconds } = document.body.dataset;
@@ -15,9 +15,9 @@ const server = new Server();
 const remembered = (name) => `labelwise:${project}:${who}:${name}`;
 const state = {
   questions: [], // those that are ours and not answered, in order
-  said: JSON.parse(localStorage.getItem(remembered("draft")) ?? "{}"), // by lease and label
+  said: JSON.parse(storage.get(remembered("draft")) ?? "{}"), // by lease and label
   done: [], // what was answered or skipped here, for undo
-  mode: localStorage.getItem(remembered("mode")),
+  mode: storage.get(remembered("mode")),
   place: 0, // of the question shown, one by one
   shown: null, // the lease whose item is on the page
   earlier: [], // answered questions about the item on the page
@@ -86,7 +86,7 @@ function remember(lease, label, say) {
   state.said[lease] = said;
   const kept = new Set(state.questions.map((question) => question.lease));
   for (const other of Object.keys(state.said)) if (!kept.has(other)) delete state.said[other];
-  localStorage.setItem(remembered("draft"), JSON.stringify(state.said));
+  storage.set(remembered("draft"), JSON.stringify(state.said));
 }
 
 // The few questions about an item worth asking one by one: the most doubtful labels of a whole item, or its pairs.
@@ -295,7 +295,9 @@ function showSaved() {
   const trouble = outbox.trouble;
   $("queue").hidden = !trouble;
   if (trouble) {
-    const what = trouble.status === 401 || trouble.status === 403 ? signedOut() : "No connection to the server.";
+    const isOut = trouble.status === 401 || trouble.status === 403;
+    const isGone = trouble.status === 0 ? "No connection to the server." : `The server has trouble: ${trouble.message}.`;
+    const what = isOut ? signedOut() : isGone;
     const answers = waiting === 1 ? "1 answer waits" : `${waiting} answers wait`;
     tell($("queue"), `${what} ${answers} in this browser and will be sent; you can go on.`);
   }
@@ -312,7 +314,7 @@ function tell(box, text) {
 
 function setMode(wanted) {
   state.mode = wanted;
-  localStorage.setItem(remembered("mode"), wanted);
+  storage.set(remembered("mode"), wanted);
   show();
 }
 

@@ -1,6 +1,25 @@
 // Answers on their way to the server. Each waits in the browser's storage until the server says that it is on disk; sent
 // again after a failure it counts once, because the server takes one answer per lease.
 
+// The browser's storage, or where it is full or forbidden, this page's memory.
+const memory = new Map();
+export const storage = {
+  get: (key) => memory.get(key) ?? localStorage.getItem(key),
+  set: (key, value) => {
+    try {
+      localStorage.setItem(key, value);
+      memory.delete(key);
+    } catch {
+      memory.set(key, value);
+    }
+  },
+  drop: (key) => {
+    memory.delete(key);
+    localStorage.removeItem(key);
+  },
+  keys: () => [...memory.keys(), ...Object.keys(localStorage)],
+};
+
 const RETRY = [500, 1000, 2000, 4000, 5000]; // milliseconds
 
 export class Failure extends Error {
@@ -80,31 +99,28 @@ export class Outbox {
 
   // Oldest first.
   entries() {
-    const found = [];
-    for (let i = 0; i < localStorage.length; i += 1) {
-      const key = localStorage.key(i);
-      if (key.startsWith(this.prefix)) found.push(JSON.parse(localStorage.getItem(key)));
-    }
+    const keys = storage.keys().filter((key) => key.startsWith(this.prefix));
+    const found = keys.map((key) => JSON.parse(storage.get(key)));
     return found.sort((a, b) => a.at - b.at || a.order - b.order);
   }
 
   add(entry) {
     this.order = (this.order ?? 0) + 1;
-    localStorage.setItem(this.prefix + entry.lease, JSON.stringify({ ...entry, at: Date.now(), order: this.order }));
+    storage.set(this.prefix + entry.lease, JSON.stringify({ ...entry, at: Date.now(), order: this.order }));
     this.on.changed();
     this.wakeUp();
   }
 
   // Whether it could be taken out again before it was sent.
   withdraw(lease) {
-    if (this.sending?.lease === lease || localStorage.getItem(this.prefix + lease) === null) return false;
-    localStorage.removeItem(this.prefix + lease);
+    if (this.sending?.lease === lease || !this.holds(lease)) return false;
+    storage.drop(this.prefix + lease);
     this.on.changed();
     return true;
   }
 
   holds(lease) {
-    return localStorage.getItem(this.prefix + lease) !== null;
+    return storage.get(this.prefix + lease) !== null;
   }
 
   wakeUp() {
@@ -142,7 +158,7 @@ export class Outbox {
     this.sending = null;
     this.failures = 0;
     this.trouble = null;
-    localStorage.removeItem(this.prefix + entry.lease);
+    storage.drop(this.prefix + entry.lease);
     this.on.changed();
   }
 
