@@ -163,6 +163,32 @@ class GuessedPosterior(LabelPosterior):
         return GuessedPosterior(self._inner.rows(rows), self._guesses, self._prepare, self._X[rows])
 
 
+class GuessingModel:
+    """A fitted model whose beliefs have guesses in them: what a campaign believes, to be kept without the campaign.
+
+    Parameters
+    ----------
+    model : fitted estimator with `posterior(X)`
+    guesses : Guess of each label that is guessed
+    prepare : PreparedFeatures of the guesses
+    """
+
+    def __init__(self, model: Any, guesses: tuple[Guess, ...], prepare: PreparedFeatures) -> None:
+        self.model = model
+        self.guesses = guesses
+        self.prepare = prepare
+
+    @classmethod
+    def of(cls, model: Any, beliefs: LabelPosterior) -> Any:
+        """The model with the guesses that are in beliefs of its campaign; the model itself where there are none."""
+        if not isinstance(beliefs, GuessedPosterior):
+            return model
+        return cls(model, beliefs._guesses, beliefs._prepare)
+
+    def posterior(self, X: Any) -> LabelPosterior:
+        return GuessedPosterior(self.model.posterior(X), self.guesses, self.prepare, X)
+
+
 class GuessLearner:
     """Turns what was said of new labels, and the answers so far, into guesses; a function of both alone."""
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from labelwise import Answer, LabelData
-from labelwise.labelling import Project, ProjectError
+from labelwise.labelling import Project, ProjectError, TrainedLabeller
 from labelwise.labelling.store.labels import read_labels
 
 
@@ -101,3 +101,16 @@ def test_answers_take_over(animals):
         animals.tell(Answer(str(row), {"noisy": bool(dogs[row])}), who="ann")
     p = guessed(animals, "noisy")
     assert p[40:50][dogs[40:50]].mean() > 0.6 > 0.4 > p[40:50][~dogs[40:50]].mean()
+
+
+def test_a_model_that_is_kept_guesses_too(animals, tmp_path):
+    animals.add_label("kittens", like={"cats": 0.9})
+    animals.refresh()
+    believed = animals.campaign().believe().probabilities()
+    kept = animals.model()
+    assert kept.label_names[-1] == "kittens"
+    assert kept.probabilities(animals.labelled().items) == pytest.approx(believed, abs=1e-6)
+    animals.model(everything=True).save(tmp_path / "all.skops")
+    again = TrainedLabeller.load(tmp_path / "all.skops")
+    p = again.probabilities(["purr whisker milk purr", "engine wheel road engine"])[:, -1]
+    assert p[0] > 0.5 > p[1] + 0.2

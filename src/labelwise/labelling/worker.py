@@ -46,6 +46,7 @@ from labelwise.labelling.store.trainings import (
     shorten_reports,
 )
 from labelwise.labelling.terms import Settings
+from labelwise.new_labels import GuessingModel
 
 POLL_SECONDS = 0.2  # between looks into the store while nothing is new
 SAVE_SECONDS = 30  # between two files of the model while answers keep coming
@@ -183,6 +184,7 @@ def labeller_of(learner: Learner) -> TrainedLabeller | None:
     model = None if learner.knows_nothing else learner.campaign.fitted()
     if model is None:
         return None
+    model = GuessingModel.of(model, learner.campaign.believe(learner.X[:1]))
     seen = learner.seen
     return TrainedLabeller(model, learner.labels.names, learner.featurizer, seen.event, seen.change)
 
