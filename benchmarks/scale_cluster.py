@@ -1,0 +1,198 @@
+"""Past one machine: the same pool and the same stream on a local Dask cluster of one and of two workers.
+
+    python benchmarks/scale_cluster.py [--quick]
+
+Workers are processes with one thread each, so that two use two cores; shards are files that they open themselves.
+`two_worker_speedup`: 250 questions from a million items of 500 features, one worker's seconds over those of two, code
+compiled before. `same_picks_on_cluster`: whether both picked what one process picks without a cluster.
+`same_picks_after_kill`: the same with one of two workers killed (kill -9) in the middle.
+
+`online_two_worker_speedup`: `OnlineBayes` over 1 000 000 rows of about 70 non-zeros and 300 labels from parquet shards,
+two blocks of labels, likewise. `online_f1_gap`: macro-F1 of the two blocks on held-out rows less that of one pass with
+one bias for all labels on one machine, `online_same_bits` whether one and two workers learnt the same bits,
+`online_rows_f1_loss` what is lost when two workers learn half of the rows each and merge five times. Label sets are by
+class mass. The last line printed is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import scipy.sparse as sp
+from sklearn.metrics import f1_score
+
+from labelwise import ClassMass, OnlineBayes
+from labelwise.cluster import connected, fit_online, greedy_information
+from labelwise.data import ShardedFeatures, open_stream
+from labelwise.numerics.feature_spaces import LinearBlock
+from labelwise.numerics.information import LowRankBlocks
+from labelwise.posterior import MarginalPosterior
+from online import FEATURES, LABELS, rows_of_text
+from scale import NOISE, pool_of, select, write_pool
+
+HALF = 152  # labels to a block
+SHARDS = 20
+SIZES = {"quick": (20_000, 60, 50, 50_000), "full": (1_000_000, 500, 250, 1_000_000)}  # items, features, picks, rows
+HELD_OUT = 20_000
+READING = {"features": ["x"], "labels": "labels"}
+
+
+def timed(task: Callable[[], Any], what: str) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = task()
+    seconds = time.perf_counter() - start
+    print(f"{what}: {seconds:.1f} s", file=sys.stderr, flush=True)
+    return seconds, result
+
+
+# -- picks ------------------------------------------------------------------------------------------------------------
+
+
+def picks_on(client: Any, X: ShardedFeatures, n: int) -> list[int]:
+    pool = LowRankBlocks([LinearBlock(part, NOISE) for part in X.parts()])
+    return greedy_information(pool, n, cluster=client).indices.tolist()
+
+
+def measure_picks(folder: Path, n: int, d: int, picks: int) -> dict[str, Any]:
+    write_pool(folder / "few", 2_000, d)
+    write_pool(folder / "pool", n, d)
+    few, pool = pool_of(folder / "few"), pool_of(folder / "pool")
+    alone, (_, truth) = timed(lambda: select(pool, picks), "picks in one process")
+    seconds, same = {}, True
+    for workers in (1, 2):
+        with connected(workers) as client:
+            for _ in range(workers):
+                picks_on(client, few, 20)  # compiles
+            seconds[workers], found = timed(lambda c=client: picks_on(c, pool, picks), f"picks, {workers} workers")
+            same &= found == truth
+            if workers == 2:
+                killed = killed_after(client, seconds[2] / 2)
+                took, survived = timed(lambda c=client: picks_on(c, pool, picks), "picks, one worker killed")
+    return {
+        "picks_one_process_seconds": alone,
+        "picks_one_worker_seconds": seconds[1],
+        "picks_two_workers_seconds": seconds[2],
+        "two_worker_speedup": seconds[1] / seconds[2],
+        "same_picks_on_cluster": same,
+        "picks_killed_seconds": took,
+        "same_picks_after_kill": bool(killed) and survived == truth,
+    }
+
+
+def killed_after(client: Any, seconds: float) -> list[int]:
+    """Kill a worker without warning so long from now; its number, once that has happened."""
+    number, killed = sorted(client.run(os.getpid).values())[0], []
+
+    def kill() -> None:
+        os.kill(number, signal.SIGKILL)
+        killed.append(number)
+
+    threading.Timer(seconds, kill).start()
+    return killed
+
+
+# -- stream -----------------------------------------------------------------------------------------------------------
+
+
+def write_stream(folder: Path, rows: int) -> tuple[list[Path], Path]:
+    """Parquet shards of sparse rows and their labels, each on one row in a hundred by a rule of its own."""
+    rng = np.random.default_rng(0)
+    rule = sp.random_array((FEATURES, LABELS), density=0.02, random_state=rng, dtype=np.float32, format="csr")
+    least = np.quantile((rows_of_text(5_000, rng) @ rule).toarray(), 0.99, axis=0)
+    folder.mkdir()
+    files = [folder / f"{number:02d}.parquet" for number in range(SHARDS)]
+    for file in files:
+        write_rows(file, rows // SHARDS, rule, least, rng)
+    write_rows(folder / "held-out.parquet", HELD_OUT, rule, least, rng)
+    return files, folder / "held-out.parquet"
+
+
+def write_rows(path: Path, n: int, rule: Any, least: np.ndarray, rng: np.random.Generator) -> None:
+    X = rows_of_text(n, rng)
+    Y = sp.csr_array((X @ rule).toarray() > least)
+    names = pa.array([f"label {label}" for label in range(LABELS)])
+    x = pa.MapArray.from_arrays(X.indptr.astype(np.int32), X.indices.astype(np.int32), X.data)
+    labels = pa.ListArray.from_arrays(Y.indptr.astype(np.int32), names.take(pa.array(Y.indices)))
+    pq.write_table(pa.table({"x": x, "labels": labels}), path, row_group_size=10_000)
+
+
+def macro_f1(model: OnlineBayes, held_out: Path, names: list[str]) -> float:
+    beliefs, truth = [], []
+    for batch in open_stream(held_out, batch=5_000, label_names=names, **READING):
+        beliefs.append(model.posterior(batch.X).probabilities())
+        truth.append(batch.Y.toarray())
+    sets = ClassMass(model.label_shares_).decide(MarginalPosterior(np.vstack(beliefs)))
+    return float(f1_score(np.vstack(truth), sets, average="macro", zero_division=0))
+
+
+def measure_stream(folder: Path, rows: int) -> dict[str, Any]:
+    files, held_out = write_stream(folder / "stream", rows)
+    names = [f"label {label}" for label in range(LABELS)]
+    reading = {**READING, "label_names": names}
+    seconds, learnt = {}, {}
+    for workers in (1, 2):
+        with connected(workers) as client:
+
+            def learn(c: Any = client, shards: list[Path] = files, **how: Any) -> OnlineBayes:
+                return fit_online(OnlineBayes(block_size=HALF), shards, cluster=c, parts=2, reading=reading, **how)
+
+            for _ in range(workers):
+                learn(shards=[held_out])  # compiles
+            seconds[workers], learnt[workers] = timed(learn, f"stream by labels, {workers} workers")
+            if workers == 2:
+                by_rows, merged = timed(lambda: learn(by="rows", merges=5), "stream by rows, 2 workers, 5 merges")
+    alone, whole = timed(lambda: learnt_here(files, reading), "stream in one process, one bias")
+    f1 = {name: macro_f1(model, held_out, names) for name, model in (("2", learnt[2]), ("r", merged), ("w", whole))}
+    arrays = [model.state_.arrays() for model in learnt.values()]
+    return {
+        "online_one_process_seconds": alone,
+        "online_one_worker_seconds": seconds[1],
+        "online_two_workers_seconds": seconds[2],
+        "online_two_worker_speedup": seconds[1] / seconds[2],
+        "online_same_bits": all(np.array_equal(arrays[0][name], arrays[1][name]) for name in arrays[0]),
+        "online_f1": f1["w"],
+        "online_f1_gap": f1["2"] - f1["w"],
+        "online_rows_seconds": by_rows,
+        "online_rows_f1_loss": f1["w"] - f1["r"],
+    }
+
+
+def learnt_here(files: list[Path], reading: dict[str, Any]) -> OnlineBayes:
+    model = OnlineBayes()
+    for file in files:
+        for batch in open_stream(file, batch=5_000, **reading):
+            model.partial_fit(batch.X, batch.Y)
+    return model
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_const", const="quick", dest="size", default="full")
+    parser.add_argument("--only", choices=("picks", "stream"), help="half of it")
+    options = parser.parse_args()
+    items, features, picks, rows = SIZES[options.size]
+    figures: dict[str, Any] = {"items": items, "features": features, "picks": picks, "rows": rows}
+    with tempfile.TemporaryDirectory() as scratch:
+        if options.only != "stream":
+            figures |= measure_picks(Path(scratch), items, features, picks)
+        if options.only != "picks":
+            figures |= measure_stream(Path(scratch), rows)
+    print(json.dumps({key: round(value, 4) if isinstance(value, float) else value for key, value in figures.items()}))
+
+
+if __name__ == "__main__":
+    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+    main()
