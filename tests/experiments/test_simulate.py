@@ -120,6 +120,8 @@ def test_the_answerer_says_the_truth_about_what_is_asked_and_no_more(small):
     answer = Answerer(small).answer(Question(small.item_ids[7], ("rough",), "control"))
     assert answer.values == {"rough": bool(small.Y[[7]].toarray()[0, 2])}
     assert answer.reason == "control"
+    told = Answerer(small).answers(Question(item, small.label_names) for item in small.item_ids)
+    assert [list(each.values.values()) for each in told] == small.Y.toarray().tolist()
 
 
 @pytest.mark.parametrize(

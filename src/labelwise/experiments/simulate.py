@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from time import perf_counter
 from typing import Any
 
@@ -95,13 +96,14 @@ class Answerer:
 
     def __init__(self, truth: LabelData) -> None:
         check_known(truth, "the pool")
-        self._label_names = truth.label_names
-        self._Y = truth.Y
+        names, Y = truth.label_names, truth.Y
+        rows, labels = Y.nonzero()
+        begins = np.searchsorted(rows, np.arange(truth.n_items + 1))
+        self._present = [{names[j] for j in labels[a:b]} for a, b in pairwise(begins)]
         self._rows = {item: row for row, item in enumerate(truth.item_ids)}
 
     def answer(self, question: Question) -> Answer:
-        row = self._rows[question.item]
-        present = {self._label_names[j] for j in self._Y[[row]].nonzero()[1]}
+        present = self._present[self._rows[question.item]]
         return Answer.to(question, present.intersection(question.labels))
 
     def answers(self, questions: Iterable[Question]) -> list[Answer]:
