@@ -1,6 +1,6 @@
 """How many yes/no answers the default pair campaign needs to be as good as the usual way, on every label-rich set.
 
-    python benchmarks/label_saving.py [--quick] [--sets a,b] [--seeds 3] [--arms default,...] [--jobs 1]
+    python benchmarks/label_saving.py [--quick] [--sets a,b] [--seeds 3] [--arms default,...] [--jobs 1] [--finished]
 
 The usual way: 300 random items, every label of them answered, one logistic regression per label (`BinaryRelevance`).
 A campaign is given the same pool and asked for questions in up to twelve rounds. `share` is the part of the 300 × q
@@ -11,7 +11,8 @@ of the mean over seeds.
 
 `default` is `Campaign(data, strategy="pairs")`; the other arms change one thing each. `items` compares the default item
 campaign at 300 items with random items and the same model. Sets come from the folder LABELWISE_SHARED_DATA, or
-../shared/data beside the repository. A finished run is kept in runs/label_saving and not done again.
+../shared/data beside the repository. A finished run is kept in runs/label_saving and not done again; `--finished` does
+nothing new and sums up what is there.
 """
 
 import argparse
@@ -132,12 +133,17 @@ def shares(curve, usual):
 
 
 def summary(name, arm, seeds):
-    """Shares of a set and arm by seed, and their mean."""
-    found = []
-    for seed in seeds:
-        both = shares(run(name, arm, seed), run(name, "usual", seed))
-        found.append(max(both))
-    return {"share": rounded(np.mean(found)), "by_seed": [rounded(each) for each in found]}
+    """Shares of a set and arm by seed, their mean, and how many items had to be read for one answer at the end."""
+    both = [shares(run(name, arm, seed), run(name, "usual", seed)) for seed in seeds]
+    found = [max(each) for each in both]
+    first = {"usual": run(name, "usual", seeds[0]), "curve": run(name, arm, seeds[0])}
+    return {
+        "share": rounded(np.mean(found)),
+        "by_seed": [rounded(each) for each in found],
+        "macro_ap": rounded(np.mean([each[0] for each in both])),
+        "precision": rounded(np.mean([each[1] for each in both])),
+        "first_seed": {key: np.round(value, 4).tolist() for key, value in first.items()},
+    }
 
 
 def item_summary(name, seeds):
@@ -169,6 +175,7 @@ def main():
     parser.add_argument("--arms", default="default,items")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--finished", action="store_true")
     options = parser.parse_args()
     sets = available(DATA, ("medical",) if options.quick else tuple(options.sets.split(",")))
     arms, seeds = options.arms.split(","), range(1 if options.quick else options.seeds)
@@ -179,16 +186,26 @@ def main():
         for arm in ("usual", *(each for chosen in arms for each in (ITEM_ARMS if chosen == "items" else (chosen,))))
         if name in RICH or arm in ITEM_ARMS
     ]
-    Parallel(n_jobs=options.jobs)(delayed(run)(*each) for each in todo)
-    rich = [name for name in sets if name in RICH]
-    tables = {arm: {name: summary(name, arm, seeds) for name in rich} for arm in arms if arm != "items"}
+    if not options.finished:
+        Parallel(n_jobs=options.jobs)(delayed(run)(*each) for each in todo)
+
+    def finished(name, *needed):
+        return [s for s in seeds if all((RUNS / f"{name}-{arm}-{s}.json").exists() for arm in needed)]
+
+    tables = {
+        arm: {
+            name: summary(name, arm, done) for name in sets if name in RICH and (done := finished(name, "usual", arm))
+        }
+        for arm in arms
+        if arm != "items"
+    }
     result = {
         "seeds": len(seeds),
         "arms": tables,
         "median": {arm: median(row["share"] for row in table.values()) for arm, table in tables.items() if table},
     }
     if "items" in arms:
-        result["items"] = {name: item_summary(name, seeds) for name in sets}
+        result["items"] = {name: item_summary(name, done) for name in sets if (done := finished(name, *ITEM_ARMS))}
     print(json.dumps(result))
 
 

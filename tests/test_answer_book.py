@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 from campaign_toys import InOrder, make_pool, start
@@ -61,3 +62,10 @@ def test_a_strategy_that_looks_at_costs_sees_them_by_label_number():
     assert [question.item for question in campaign.ask(2)] == ["0", "1"]
     campaign.tell(Answer("0", {"b": True}))
     assert campaign.spent().cost == 9.0
+
+
+def test_base_rates_come_from_random_answers_alone():
+    campaign = start()
+    for item, reason, value in (("0", "control", True), ("1", "start", False), ("2", "strategy", True)):
+        campaign.tell(Answer(item, {"a": value, "b": True}, reason))
+    assert campaign.base_rates()[:2].tolist() == [0.5, 1.0] and np.isnan(campaign.base_rates()[2])

@@ -144,6 +144,14 @@ class AnswerBook:
             np.repeat(np.array([answer.reason in (CONTROL, START_REASON) for answer in answers], dtype=bool), sizes),
         )
 
+    def random_rates(self) -> npt.NDArray[np.float64]:
+        """(q,) share of yes among the random answers to each label, NaN where there are none."""
+        told = self.told()
+        labels, values = told.labels[told.random], told.values[told.random]
+        answers = np.bincount(labels, minlength=self.data.n_labels)
+        yes = np.bincount(labels[values], minlength=self.data.n_labels)
+        return np.divide(yes, answers, out=np.full(answers.size, np.nan), where=answers > 0)
+
     def training_on(self, told: Told) -> tuple[Rows, Bools, Bools]:
         """Rows with anything known from the data or from these answers, with their labels and masks (rows, q)."""
         rows = np.union1d(self.start_rows, told.rows)

@@ -152,6 +152,14 @@ class Campaign:
         """Items, readings and answers so far, and what they cost."""
         return self._book.spent(self.costs)
 
+    def base_rates(self) -> npt.NDArray[np.float64]:
+        """(q,) share of the items that have each label, by random answers alone; NaN for one without any.
+
+        Chosen questions are asked where a label may be present: their answers say nothing of how common it is. For
+        `labelwise.ClassMass(campaign.base_rates())`.
+        """
+        return self._book.random_rates()
+
     # -- the loop -----------------------------------------------------------------------------------------------------
 
     def ask(self, n: int = 1, *, exclude: Iterable[str | tuple[str, str]] = ()) -> list[Question]:
@@ -335,11 +343,12 @@ class Campaign:
 
     def _start_questions(self, closed: sp.csr_array, n: int) -> list[Question]:
         """What is left to ask of the random items that are answered in full before the strategy takes over."""
-        missing = self.start - self._book.full_rows().size
+        full = self._book.full_rows() if self.start else np.empty(0, dtype=np.intp)
+        missing = self.start - full.size
         if missing <= 0:
             return []
         order = np.random.default_rng([self.random_state, 0, 4]).permutation(self._data.n_items)
-        order = order[~np.isin(order, self._book.full_rows())]
+        order = order[~np.isin(order, full)]
         order = order[np.diff(closed.indptr)[order] < closed.shape[1]][:missing]
         if self.strategy.target == "items":
             order = order[:n]
