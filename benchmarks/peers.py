@@ -56,12 +56,12 @@ class Package:
     runner: str
     nearest: dict[str, str]
     one_at_a_time: tuple[str, ...] = ()
-    rounds: int = 4
+    rounds: int = 3
     judged: bool = True
 
     def jobs(self, case: str, data: Path, batch: int) -> list[dict[str, Any]]:
         def rounds(strategy: str) -> int:
-            return 2 if strategy in self.one_at_a_time and batch > 1 else self.rounds
+            return 1 if strategy in self.one_at_a_time and batch > 1 else self.rounds
 
         return [
             {"strategy": strategy, "case": case, "data": str(data), "batch": batch, "rounds": rounds(strategy)}
@@ -104,9 +104,7 @@ PEERS = (
         {"mmc": "expected_loss_reduction", "binary_minimization": "binary_minimisation"},
         one_at_a_time=("mmc", "binary_minimization"),
     ),
-    Package(
-        "scikit-activeml", "current", "skactiveml_runner.py", {"entropy": "uncertainty_pairs"}, rounds=3, judged=False
-    ),
+    Package("scikit-activeml", "current", "skactiveml_runner.py", {"entropy": "uncertainty_pairs"}, judged=False),
 )
 OTHERS_OF_OURS = ("default", "random", "balanced_pairs")
 OUR_DEFAULT = "labelwise default"
