@@ -19,11 +19,10 @@ def tag(name: str, *content: object, **attributes: object) -> Markup:
     >>> str(tag("text", "a < b", x=1.25, text_anchor="end", class_="tick"))
     '<text x="1.2" text-anchor="end" class="tick">a &lt; b</text>'
     """
-    inside = Markup("").join(escape(part) for part in content)
-    said = Markup("").join(
-        Markup(' {}="{}"').format(key.rstrip("_").replace("_", "-"), _short(value)) for key, value in attributes.items()
+    said = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_short(value))}"' for key, value in attributes.items()
     )
-    return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), said, inside)
+    return Markup(f"<{name}{said}>{''.join(map(escape, content))}</{name}>")  # all that comes from outside is escaped
 
 
 def picture(height: float, title: str, description: str, marks: Iterable[Markup]) -> Markup:
