@@ -1,5 +1,6 @@
 """The documents are kept true: their Python runs, their links lead somewhere, and no command is left out."""
 
+import importlib.util
 import json
 import re
 import subprocess
@@ -61,3 +62,18 @@ def test_reproduced_claims_are_the_saved_ones(file):
     text = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")
     for claim in saved["claims"]:
         assert f"| {claim['says']} | {claim['ours']} | {claim['verdict']} |" in text
+
+
+def test_figures_of_the_peers_are_the_saved_ones():
+    spec = importlib.util.spec_from_file_location("tables", ROOT / "benchmarks" / "_peers" / "tables.py")
+    tables = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tables)
+    page = tables.PAGE.read_text(encoding="utf-8")
+    if not tables.SAVED.exists():
+        assert page.count("-->\n<!-- end -->") == page.count("<!-- end -->") > 0, "figures that were never saved"
+        return
+    saved = json.loads(tables.SAVED.read_text(encoding="utf-8"))
+    assert not saved["quick"] and saved["figures"]["peers"], "the saved figures are not of a full run with peers"
+    assert tables.fill(page, saved["figures"]) == page, (
+        "run benchmarks/_peers/tables.py to bring docs/peers.md up to date"
+    )

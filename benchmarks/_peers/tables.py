@@ -92,8 +92,8 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 def fill(page: str, figures: dict[str, Any]) -> str:
     """The page with every table between its marks replaced."""
     for name, text in tables(figures).items():
-        pattern = rf"(<!-- {name} -->\n).*?(\n<!-- end -->)"
-        page = re.sub(pattern, lambda found, text=text: found[1] + text + found[2], page, flags=re.S)
+        pattern = rf"(<!-- {name} -->\n)(?:.*?\n)??(<!-- end -->)"
+        page = re.sub(pattern, lambda found, text=text: f"{found[1]}{text}\n{found[2]}", page, flags=re.S)
     return page
 
 
