@@ -80,7 +80,7 @@ def main():
     options = parser.parse_args()
     arena = the_arena(options.quick)
     folder = options.out / "quick" if options.quick else options.out
-    loaded = load_arena(arena)
+    loaded = load_arena(arena, check=not options.saved)
     if options.saved:
         result = saved_arena(arena, loaded, folder)
     else:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from labelwise.experiments import arena as arena_module
-from labelwise.experiments.arena import Arena, Entrant, load_arena, run_arena
+from labelwise.experiments.arena import Arena, Entrant, load_arena, run_arena, saved_arena
 from labelwise.experiments.simulate import Schedule
 from labelwise.experiments.sources import Source, scaled
 from labelwise.experiments.study import run_study
@@ -58,6 +58,15 @@ def test_what_is_finished_is_not_run_again(arena, tmp_path, monkeypatch):
     first = run_arena(arena, tmp_path, jobs=1)
     monkeypatch.setattr("labelwise.experiments.study._finish", lambda *a, **k: pytest.fail("ran again"))
     assert figures(run_arena(arena, tmp_path, jobs=1).table) == figures(first.table)
+
+
+def test_what_is_there_so_far_can_be_read_without_running(arena, tmp_path, monkeypatch):
+    whole = run_arena(replace(arena, sources=arena.sources[:1], seeds=(0,)), tmp_path, jobs=1)
+    monkeypatch.setattr("labelwise.experiments.study.simulate", lambda *a, **k: pytest.fail("ran"))
+    found = saved_arena(arena, load_arena(arena, check=False), tmp_path)
+    assert list(found.studies) == ["gaussian"] and figures(found.table) == figures(whole.table)
+    with pytest.raises(ValueError, match="there is no finished run of this arena in"):
+        saved_arena(arena, load_arena(arena, check=False), tmp_path / "empty")
 
 
 def test_options_reach_the_model_of_their_entrant(arena):

@@ -135,18 +135,19 @@ def run_arena(
 Loaded = Mapping[str, tuple[Plan, LabelData, LabelData | None]]
 
 
-def load_arena(arena: Arena) -> Loaded:
-    """Every set with its plan, read, scaled and checked: what cannot work fails here, before the first run."""
+def load_arena(arena: Arena, *, check: bool = True) -> Loaded:
+    """Every set with its plan, read, scaled and checked: what cannot work fails here, before the first run.
+
+    Where nothing is to be run, as for `saved_arena`, there is nothing to check.
+    """
     loaded = {}
     for source in arena.sources:
         data, test = source.load()
         if arena.scale == "auto":
             data, test = scaled(data, test)
         plan = arena.plan_for(source, data.n_labels)
-        try:
-            check_plan(data, plan, test)
-        except ValueError as error:
-            raise ValueError(f"{source.name}: {error}") from error
+        if check:
+            _check(source.name, plan, data, test)
         loaded[source.name] = plan, data, test
     return loaded
 
@@ -191,6 +192,13 @@ def saved_arena(arena: Arena, loaded: Loaded, folder: Path) -> ArenaResult:
 def joined(tables: Sequence[Table]) -> Table:
     """The rows of several tables with the same columns."""
     return Table({name: np.concatenate([table[name] for table in tables]) for name in tables[0].names})
+
+
+def _check(name: str, plan: Plan, data: LabelData, test: LabelData | None) -> None:
+    try:
+        check_plan(data, plan, test)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
 
 
 def _refuse_twins(what: str, names: Sequence[str]) -> None:
