@@ -43,10 +43,13 @@ export class LabelList {
     this.box.replaceChildren(
       ...groups.map(([title, rows]) => {
         const list = document.createElement("ul");
-        list.append(...rows.map((row) => this.element(row)));
+        const folded = many && title === "Unlikely";
+        if (folded) list.later = rows;
+        else list.append(...rows.map((row) => this.element(row)));
         if (groups.length === 1 && title === "") return list;
         const details = document.createElement("details");
-        details.open = !(many && title === "Unlikely");
+        details.open = !folded;
+        details.addEventListener("toggle", () => this.unfold(list));
         const summary = document.createElement("summary");
         summary.textContent = `${title} · ${rows.length}`;
         details.append(summary, list);
@@ -54,6 +57,13 @@ export class LabelList {
       }),
     );
     this.filter();
+  }
+
+  // Rows that are folded away are made when they are first looked at: with hundreds of labels they are most of the page.
+  unfold(list) {
+    if (!list.later) return;
+    list.append(...list.later.map((row) => this.element(row)));
+    delete list.later;
   }
 
   grouped() {
@@ -128,16 +138,18 @@ export class LabelList {
 
   filter() {
     const wanted = plain(this.search.value).split(/\s+/).filter(Boolean);
+    if (wanted.length) for (const list of this.box.querySelectorAll("ul")) this.unfold(list);
     for (const item of this.elements) item.hidden = !wanted.every((word) => item.dataset.plain.includes(word));
     for (const details of this.box.querySelectorAll("details")) {
-      const some = details.querySelector(".row:not([hidden])") !== null;
+      const list = details.querySelector("ul");
+      const some = Boolean(list.later) || list.querySelector(".row:not([hidden])") !== null;
       details.hidden = !some;
       if (wanted.length && some) details.open = true;
     }
     const visible = this.visible();
-    for (const item of this.elements) item.querySelector(".key").textContent = "";
+    for (const key of this.box.querySelectorAll(".key:not(:empty)")) key.textContent = "";
     visible.slice(0, 9).forEach((item, place) => (item.querySelector(".key").textContent = String(place + 1)));
-    if (wanted.length) this.tell(`${visible.length} of ${this.elements.length} labels`);
+    if (wanted.length) this.tell(`${visible.length} of ${this.rows.length} labels`);
     this.settleOn(visible[0] ?? null, false);
   }
 
