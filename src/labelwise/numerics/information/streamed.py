@@ -17,7 +17,7 @@ from labelwise.numerics.information.lazy_rows import NEVER, LazyRows, MoveLog, d
 from labelwise.numerics.information.state import Criterion, FloatArray, IndexArray, InformationState
 from labelwise.numerics.information.weights import Factor, WeightBeliefs, gram
 
-HORIZON = 2.0  # a walk lowers bounds so many times as far below the best score as that fell since the last walk
+HORIZON = 0.25  # of what the best score has fallen since the start: bounds so far below it are lowered by a walk, too
 NOTHING_TOLD = 1e-12  # a direction of the weights with a variance this close to its prior
 
 Task: TypeAlias = tuple[int, Block, Any, Any]  # number of the block, the block, its bounds, what to do
@@ -115,7 +115,7 @@ class StreamedInformation(InformationState):
         self._first = np.zeros(len(self._blocks), dtype=np.int64)  # the first row that has it
         self._returned: dict[int, list[Candidates]] = {}  # candidates no more, of which the block is not told yet
         self._taken: dict[int, list[int]] = {}  # rows taken that were no candidates, likewise
-        self._n_walked, self._best_then = 0, np.inf  # moves, and the best score, at the last walk
+        self._n_walked, self._best_at_first = 0, np.inf  # moves at the last walk; the best score of all
         self._n_exact = -1  # moves at the last walk that computed scores
         self.walks: list[Walk] = []
         one_row = self._load(np.zeros(1, dtype=np.intp))[0]
@@ -144,7 +144,7 @@ class StreamedInformation(InformationState):
                 continue
             place = self._candidates.winner()
             best, winner = self._candidates.best(), int(self._indices[place])
-            self._best_then = best if self._best_then == np.inf else self._best_then
+            self._best_at_first = best if self._best_at_first == np.inf else self._best_at_first
             width = kernels.tie_width(best, float(self._candidates.rows["cost"][place]), self.by_entropy)
             rivals = self._left >= best - width
             settled = not np.any(rivals & ((self._left > best + width) | (self._first < winner)))
@@ -176,7 +176,7 @@ class StreamedInformation(InformationState):
 
     def _start_entropy(self) -> None:
         super()._start_entropy()
-        self._best_then = np.inf
+        self._best_at_first = np.inf
         self._candidates.score_by(self._rule())
         wanted = Wanted(self._rule(), np.inf, 0, self._unit)
         tasks = ((number, block, self._bounds[number], wanted) for number, block in enumerate(self._blocks))
@@ -224,7 +224,7 @@ class StreamedInformation(InformationState):
         A second walk without a move in between computes the scores themselves: bounds were not enough.
         """
         log, best = self._log, self._candidates.best()
-        fall = self._best_then - best if np.isfinite(self._best_then) and np.isfinite(best) else 0.0
+        fall = self._best_at_first - best if np.isfinite([self._best_at_first, best]).all() else 0.0
         held, is_exact = Held(self._candidates.factor[:0], self._capacity, self._unit), self._n_walked == log.count
         if is_exact:
             self._candidates.sweep()
@@ -248,7 +248,7 @@ class StreamedInformation(InformationState):
         for candidates in evicted:
             self._put_back(candidates)
         self.walks.append(Walk(n_blocks, n_rows, log.count - self._n_walked, is_exact))
-        self._n_walked, self._best_then = log.count, np.inf
+        self._n_walked = log.count
         self._n_exact = log.count if is_exact else self._n_exact
         self._hold(held)
 
