@@ -22,10 +22,10 @@ def table(figures):
     def cell(value):
         return "not within 90 %" if value is None else f"{value:.2f}"
 
-    rows = [
-        f"| {name} | {' | '.join(cell(row[key]) for key in ('share', 'macro_ap', 'precision'))} | {len(row['by_seed'])} |"
-        for name, row in figures["arms"]["default"].items()
-    ]
+    rows = []
+    for name, row in figures["arms"]["default"].items():
+        cells = " | ".join(cell(row[key]) for key in ("share", "macro_ap", "precision"))
+        rows.append(f"| {name} | {cells} | {len(row['by_seed'])} |")
     head = [
         "| set | share of the answers | for macro AP | for precision@1–3 | seeds |",
         "| --- | --- | --- | --- | --- |",
