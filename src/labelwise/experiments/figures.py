@@ -31,7 +31,10 @@ except ImportError as error:
     raise ImportError("figures need matplotlib: pip install labelwise[plots]") from error
 
 GREY, FAINT, INK = "#6b6b6b", "#d9d9d9", "#222222"
-PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # Okabe & Ito: safe for the colour-blind
+PALETTE = (  # Okabe & Ito, then Tol: safe for the colour-blind
+    *("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"),
+    *("#332288", "#882255", "#999933", "#44aa99"),
+)
 GRID = 160  # points each way when label regions are outlined
 MARKERS = ("o", "s", "^", "D")
 LOOK: dict[Any, Any] = {
