@@ -52,3 +52,20 @@ def test_before_anything_is_known_nothing_is_believed(make):
     project.refresh()
     found = SnapshotReader(project.store).read()
     assert not found.has_beliefs and len(found) == 40 and found.rows.size == 0
+
+
+def test_files_that_take_long_are_not_written_in_every_pause(answered, monkeypatch):
+    worker, written = answered.worker(), []
+    monkeypatch.setattr(
+        "labelwise.labelling.worker.take_snapshot", lambda learner: written.append(1) or take_snapshot(learner)
+    )
+    while worker.step():
+        pass
+    worker.keep_model()
+    n, worker._save_took = len(written), 3600.0
+    answered.tell(Answer("p30", {"left": True}), who="ann")
+    while worker.step():
+        pass
+    assert len(written) == n, "an answer was learnt, the files wait"
+    worker.keep_model()
+    assert len(written) == n + 1

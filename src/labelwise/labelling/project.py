@@ -139,6 +139,7 @@ class Project(ServedProject):
         worker = self.worker()
         while worker.step():
             pass
+        worker.keep_model()
 
     def worker(self, **options: Any) -> Worker:
         """A worker for this project, to be run in a process of its own."""

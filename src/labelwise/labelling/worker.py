@@ -50,6 +50,7 @@ from labelwise.new_labels import GuessingModel
 
 POLL_SECONDS = 0.2  # between looks into the store while nothing is new
 SAVE_SECONDS = 30  # between two files of the model while answers keep coming
+SAVE_REST = 4  # times as long as writing them took, between two of them in pauses: questions come before files
 AT_ONCE = 100  # questions written in one go
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 0.2  # seconds between two writes of one plan
 LOW_WATER = 0.5  # share of the questions to keep ready below which new ones are made
@@ -71,7 +72,7 @@ class Worker:
         self.learner = Learner(store, settings)
         self._on_event = on_event
         self._failed_at: Seen | None = None  # not tried again before something changes
-        self._unsaved, self._saved_at = False, 0.0
+        self._unsaved, self._saved_at, self._save_took = False, 0.0, 0.0
         self._planned = 0  # questions the last plan came to: where fewer than wanted, more is not to be had
 
     def run(self, until: Callable[[], bool] = lambda: False) -> None:
@@ -93,7 +94,8 @@ class Worker:
         """Do what there is to do, if anything: train on new answers, or make more questions; whether it did."""
         now, due = self._look()
         if now == self._failed_at or not due:
-            self.keep_model()
+            if time.time() - self._saved_at > SAVE_REST * self._save_took:
+                self.keep_model()
             return False
         with self.store.writing() as connection:
             expire(connection, time.time())
@@ -168,7 +170,7 @@ class Worker:
         """Write the model and its beliefs for those who predict or browse, unless they are written already."""
         if not self._unsaved:
             return
-        self._unsaved = False
+        self._unsaved, began = False, time.time()
         labeller = labeller_of(self.learner)
         try:
             take_snapshot(self.learner).save(derived_path(self.store, SNAPSHOT))
@@ -177,6 +179,7 @@ class Worker:
         except (OSError, ValueError) as error:  # derived: whoever needs it can train again
             self._on_event(f"the model was not kept: {error}")
         self._saved_at = time.time()
+        self._save_took = self._saved_at - began
 
 
 def labeller_of(learner: Learner) -> TrainedLabeller | None:
