@@ -142,6 +142,15 @@ def test_a_change_of_anything_that_matters_runs_anew(tmp_path, small, plan, monk
     assert len(finished() - before) == (3 if what == "strategy" else 6)
 
 
+@pytest.mark.parametrize("strategy", study_module.strategy_names())
+def test_the_name_of_a_run_is_the_same_in_every_process(small, plan, strategy):
+    """A function among the parameters must not bring its place in memory into the name."""
+    every = replace(plan, models=tuple(models.BY_NAME), strategies=(strategy,))
+    facts = study_module._facts(small, None, every)
+    for model in every.models:
+        assert " at 0x" not in json.dumps(study_module._settings((model, strategy, 0), every, facts))
+
+
 def test_more_seeds_add_to_what_is_there(tmp_path, small, plan):
     run_study(small, replace(plan, seeds=(0,)), tmp_path, jobs=1)
     progress = []

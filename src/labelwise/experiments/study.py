@@ -242,10 +242,12 @@ def _settings(run: tuple[str, str, int], plan: Plan, facts: Mapping[str, Any]) -
     model, strategy, seed = run
     parameters = plan.make_model(model, seed).get_params()
     chosen = make_strategy(strategy)
-    options = {f.name: repr(getattr(chosen, f.name)) for f in fields(chosen)} if is_dataclass(chosen) else repr(chosen)
+    options = (
+        {f.name: _named(getattr(chosen, f.name)) for f in fields(chosen)} if is_dataclass(chosen) else repr(chosen)
+    )
     return {
         "model": model,
-        "model_parameters": {name: repr(value) for name, value in parameters.items()},
+        "model_parameters": {name: _named(value) for name, value in parameters.items()},
         "strategy": strategy,
         "strategy_parameters": options,
         "seed": seed,
@@ -254,6 +256,12 @@ def _settings(run: tuple[str, str, int], plan: Plan, facts: Mapping[str, Any]) -
         "test": facts["test"]["fingerprint"] if facts["test"] else None,
         "version": facts["versions"]["labelwise"],
     }
+
+
+def _named(value: Any) -> str:
+    """A parameter as text that is the same in every process: a function by its name, not by where it lies in memory."""
+    is_function = hasattr(value, "__qualname__") and hasattr(value, "__module__")
+    return f"{value.__module__}.{value.__qualname__}" if is_function else repr(value)
 
 
 def _facts(data: LabelData, test: LabelData | None, plan: Plan) -> dict[str, Any]:
