@@ -5,7 +5,7 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from labelwise.numerics.gaussians import Gaussian, largest_probabilities
+from labelwise.numerics.gaussians import Gaussian, largest_probabilities, merge
 
 
 def test_multiplying_messages_multiplies_densities():
@@ -51,3 +51,22 @@ def test_largest_against_sampling():
     drawn = rng.normal(mean, np.sqrt(variance), (400_000, 4)).argmax(1)
     share = np.bincount(drawn, minlength=4) / 400_000
     np.testing.assert_allclose(largest_probabilities(mean, variance)[0], share, atol=4 * 0.5 / np.sqrt(400_000))
+
+
+def test_merged_shards_are_one_conjugate_posterior():
+    """Means of normals with known noise: shards learnt from a common base, merged, know what all rows together say."""
+    rng = np.random.default_rng(0)
+    prior, noise = Gaussian.from_moments(rng.normal(size=4), rng.uniform(0.5, 2, size=4)), 0.7
+    shards = [rng.normal(size=(n, 4)) for n in (3, 10, 1)]
+
+    def learn(belief, rows):
+        """By completing the square in mean and variance, not by natural parameters."""
+        variance = 1 / (1 / belief.variance + len(rows) / noise)
+        return Gaussian.from_moments(variance * (belief.mean / belief.variance + rows.sum(0) / noise), variance)
+
+    base = learn(prior, rng.normal(size=(5, 4)))
+    merged, truth = merge(base, [learn(base, rows) for rows in shards]), learn(base, np.vstack(shards))
+    np.testing.assert_allclose(merged.mean, truth.mean, rtol=1e-12)
+    np.testing.assert_allclose(merged.variance, truth.variance, rtol=1e-12)
+    alone = merge(base, [truth])
+    np.testing.assert_allclose(alone.mean, truth.mean, rtol=1e-12)
