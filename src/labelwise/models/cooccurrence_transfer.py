@@ -197,7 +197,8 @@ class CooccurrenceTransfer(LabelModel):
         return scarce & ~np.isnan(given[:, (answers > 0) & ~scarce]).all(axis=1)
 
     def _fit_rule(self, source: Source, counts: OwnCounts, few: Answers) -> SketchRule | MixtureRule:
-        self.settings_, self.trial_scores_ = FALLBACK, ()
+        self.settings_ = FALLBACK
+        self.trial_scores_: tuple[tuple[tuple[float, float], float], ...] = ()
         m, gram = counts.with_seen, source.Y.T @ source.Y
         if self.rule == "moment":
             return MixtureRule(moment_coefficients(gram, m, MOMENT_RIDGE * self.ridge))
