@@ -83,7 +83,8 @@ def _ranks_section(league: League, standings: dict[str, list[Standing]], of: str
         ],
         table_note=(
             f"Gain over {in_words(league.reference)} with the same model in the mean of the learning curve, with a "
-            f"95 % interval {_interval_by(league)}. Small: mean rank, and on how many sets the mean gain is positive. "
+            f"95 % interval {_interval_by(league)}. Small: the interval, the mean rank, and on how many sets the mean "
+            "gain is positive. "
             "Bold: the interval leaves out zero."
         ),
     )
@@ -199,10 +200,13 @@ def _interval_by(league: League) -> str:
 
 
 def _gain_cell(standing: Standing) -> Cell:
+    """The gain; small, so that four metrics fit beside one another, its interval, the rank and the sets."""
     ranked = "" if isnan(standing.mean_rank) else f"rank {standing.mean_rank:.1f}"
-    gained = "" if standing.gain is None else f"gained on {told_sets(standing)}"
-    small = "; ".join(part for part in (ranked, gained) if part)
-    return Cell(told(standing), small, bold=standing.verdict in ("better", "worse"))
+    if standing.gain is None:
+        return Cell("—", ranked)
+    value, _, bounds = told(standing).partition(" ")
+    small = "; ".join(part for part in (bounds, ranked, f"gained on {told_sets(standing)}") if part)
+    return Cell(value, small, bold=standing.verdict in ("better", "worse"))
 
 
 def _share_cell(standing: Standing) -> Cell:
