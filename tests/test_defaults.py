@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from labelwise import AutoModel, BalancedPairs, Campaign, Guard, LabelCovariance, LabelData, Random
+from labelwise import AutoModel, BalancedPairs, Campaign, Guard, LabelCovariance, LabelData, LabelGP, Random
 from labelwise.experiments import Answerer
 from labelwise.experiments.metrics import precision_at
 
@@ -17,10 +17,13 @@ def make_pool(n_labels, n=150, seed=0):
     return LabelData.from_arrays(X, score > np.quantile(score, 0.8, axis=0))
 
 
-@pytest.mark.parametrize(("n_labels", "strategy"), [(19, LabelCovariance), (20, BalancedPairs)])
-def test_the_number_of_labels_decides_between_items_and_pairs(n_labels, strategy):
+@pytest.mark.parametrize(
+    ("n_labels", "strategy", "model"), [(19, LabelCovariance, AutoModel), (20, BalancedPairs, LabelGP)]
+)
+def test_the_number_of_labels_decides_between_items_and_pairs(n_labels, strategy, model):
     campaign = Campaign(make_pool(n_labels).hide())
-    assert isinstance(campaign.strategy, strategy) and isinstance(campaign.model, AutoModel)
+    assert isinstance(campaign.strategy, strategy) and isinstance(campaign.model, model)
+    assert isinstance(Campaign(make_pool(n_labels).hide(), model="auto").model, AutoModel)
     assert campaign.start == 20 and campaign.control == Guard()
     assert isinstance(Campaign(make_pool(30).hide(), strategy="items").strategy, LabelCovariance)
     assert isinstance(Campaign(make_pool(3).hide(), strategy="pairs").strategy, BalancedPairs)

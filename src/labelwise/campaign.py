@@ -61,8 +61,8 @@ class Campaign:
     data : LabelData
         The pool. Labels that are observed in it count as known from the start.
     model : estimator with `fit(X, Y, observed=)` and `posterior(X)`, optional
-        By default `AutoModel`. Cloned; the one given is never fitted. A `random_state` left at None is set to the
-        campaign's.
+        By default `LabelGP` where pairs are asked and `AutoModel` where whole items are; "auto" is `AutoModel`.
+        Cloned; the one given is never fitted. A `random_state` left at None is set to the campaign's.
     strategy : object with `target` and `choose(posterior, closed, n, rng)`, "auto", "items" or "pairs"
         What to ask, see `labelwise.queries`: by default (item, label) pairs by `BalancedPairs` from 20 labels on, and
         whole items by `LabelCovariance` below; "items" and "pairs" take the one or the other. One with
@@ -99,8 +99,8 @@ class Campaign:
         self,
         data: LabelData,
         *,
-        model: Any = "auto",
-        strategy: Any = "auto",
+        model: Any = None,
+        strategy: Any = None,
         decision: Any = None,
         start: int | None = None,
         control: float | Guard | None = None,
@@ -112,8 +112,8 @@ class Campaign:
         control = (Guard() if chosen_here else 0.0) if control is None else control
         if not isinstance(control, Guard) and not 0 <= control <= 1:
             raise ValueError(f"control is the share of random questions, between 0 and 1, got {control!r}")
-        self.model = default_model(model)
         self.strategy = default_strategy(strategy, data.n_labels)
+        self.model = default_model(model, self.strategy.target)
         self.decision = decision
         self.start = (START if chosen_here else 0) if start is None else start
         self.control = control

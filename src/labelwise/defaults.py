@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from labelwise.models import AutoModel
+from labelwise.models import AutoModel, LabelGP
 from labelwise.queries import BalancedPairs, LabelCovariance
 
 START = 20  # random items answered in full before the strategy takes over
 PAIRS_FROM = 20  # labels, from which on single yes/no questions are asked
 
 
-def default_model(name: Any) -> Any:
-    """The model itself, or the default where it is None or "auto"."""
-    if name is None or name == "auto":
+def default_model(name: Any, target: str) -> Any:
+    """The model itself; `AutoModel` for "auto"; for None what won where so is asked: "items" or "pairs".
+
+    >>> type(default_model(None, "pairs")).__name__, type(default_model(None, "items")).__name__
+    ('LabelGP', 'AutoModel')
+    """
+    if name is None:
+        return LabelGP() if target == "pairs" else AutoModel()
+    if name == "auto":
         return AutoModel()
     if isinstance(name, str):
         raise ValueError(f'model must be a model or "auto", got {name!r}; see labelwise.models.BY_NAME')

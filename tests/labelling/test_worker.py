@@ -11,8 +11,8 @@ import pytest
 from labelwise import Answer
 from labelwise.labelling import Project, WorkerBusy
 from labelwise.labelling.locks import only_worker, worker_is_running
-from labelwise.labelling.status import status_of
 from labelwise.labelling.starting import start_worker
+from labelwise.labelling.status import status_of
 from labelwise.models import BinaryRelevance
 
 SAID = {"left": True, "low": False, "far": False}

@@ -23,7 +23,9 @@ def new(
         str | None, typer.Option(help="Column that lists known labels, or several 0/1/blank columns by comma.")
     ] = None,
     id: Annotated[str | None, typer.Option(help="Column of item ids. Default: id, or row numbers.")] = None,
-    model: Annotated[str, typer.Option(help=f"One of {', '.join(models.BY_NAME)}.")] = "auto",
+    model: Annotated[
+        str | None, typer.Option(help=f"One of {', '.join(models.BY_NAME)}. Default: label_gp for pairs, else auto.")
+    ] = None,
     strategy: Annotated[str, typer.Option(help=f"auto, or one of {', '.join(queries.BY_NAME)}.")] = "auto",
     start: Annotated[
         int | None, typer.Option(help="Random items answered in full first. Default: 20 where auto asks pairs, else 0.")
@@ -56,7 +58,7 @@ def new(
 
     with user_errors():
         settings: dict[str, Any] = {
-            "model": model,
+            "model": model or AUTO,
             "strategy": strategy,
             "start": start or 0,
             "control": control,
@@ -80,6 +82,8 @@ def new(
             chosen = "balanced_pairs" if data.n_labels >= PAIRS_FROM else "label_covariance"
             first = START if data.n_labels >= PAIRS_FROM else 0
             settings |= {"strategy": chosen, "start": first if start is None else start}
+        if model is None and queries.BY_NAME[settings["strategy"]]().target == "pairs":
+            settings["model"] = "label_gp"  # the winner of the study where pairs are asked
         images = PICTURES_FIELD if is_folder(items) else None
         with Project.create(project, data, text=text, images=images, **settings) as made:
             where = made.store.shown
