@@ -52,7 +52,7 @@ METRICS = ("macro_average_precision", "precision_at_1_3")
 ARMS = {  # what differs from the default pair campaign
     "default": {},
     "unguarded": {"control": 0.0},
-    "label_gp": {"model": lw.LabelGP()},
+    "auto": {"model": "auto"},
     "logistic": {"model": lw.BinaryRelevance()},
     "start_30": {"start": 30},
     "start_10": {"start": 10},
