@@ -60,12 +60,15 @@ def answer(n: int, who: str = "ann") -> None:
         run("tell", "p.db", "--lease", question["lease"], *said, "--others-no", "--who", who)
 
 
-@pytest.mark.parametrize(("n_labels", "strategy", "start"), [(3, "label_covariance", 0), (20, "balanced_pairs", 20)])
-def test_left_alone_it_asks_items_or_pairs_by_the_number_of_labels(folder, n_labels, strategy, start):
+@pytest.mark.parametrize(
+    ("n_labels", "model", "strategy", "start"),
+    [(3, "auto", "label_covariance", 0), (20, "label_gp", "balanced_pairs", 20)],
+)
+def test_left_alone_it_asks_items_or_pairs_by_the_number_of_labels(folder, n_labels, model, strategy, start):
     names = ",".join(f"label{j}" for j in range(n_labels))
     run("new", "auto.db", "--items", "docs.csv", "--text", "body", "--labels", names)
     with Project("auto.db") as project:
-        assert (project.settings.model, project.settings.strategy) == ("auto", strategy)
+        assert (project.settings.model, project.settings.strategy) == (model, strategy)
         assert project.settings.start == start
         asked = project.ask(3)
     reasons = {lease.question.reason for lease in asked}

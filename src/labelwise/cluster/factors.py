@@ -62,7 +62,7 @@ def fit_factors(
     >>> from labelwise.cluster import fit_factors
     >>> X = np.random.default_rng(0).normal(size=(300, 4))
     >>> model = CooccurrenceFactors(feature_penalty=0.1, n_iterations=20)
-    >>> fit_factors(model, X, X > 0, cluster=2).predict(X[:1])  # doctest: +SKIP (starts two processes)
+    >>> fit_factors(model, X, X > 0, cluster=2).predict(X[:1])  # starts two processes # doctest: +SKIP
     array([[1, 0, 1, 1]])
     """
     if model.inference != "map":

@@ -26,7 +26,7 @@ def fan_out(cluster: Cluster) -> Iterator[Any]:
     --------
     >>> from labelwise.cluster import fan_out
     >>> from labelwise.experiments import Plan, run_study
-    >>> with fan_out("tcp://10.0.0.5:8786"):  # doctest: +SKIP (needs a cluster)
+    >>> with fan_out("tcp://10.0.0.5:8786"):  # needs a cluster # doctest: +SKIP
     ...     study = run_study(data, Plan(["label_gp"], ["random", "uncertainty"]), "runs/mine")
     """
     with connected(cluster) as client, parallel_config(backend="dask", client=client):

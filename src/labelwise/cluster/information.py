@@ -54,7 +54,7 @@ def greedy_information(
     >>> from labelwise.numerics.information import array_blocks
     >>> F = np.array([[1.0], [1.0], [3.0], [0.0]])
     >>> pool = LowRankBlocks(array_blocks(F, noise=0.1, size=2))
-    >>> greedy_information(pool, 2, cluster=2).indices  # doctest: +SKIP (starts two processes)
+    >>> greedy_information(pool, 2, cluster=2).indices  # starts two processes # doctest: +SKIP
     array([2, 0])
     """
     with connected(cluster) as client:

@@ -67,7 +67,7 @@ def fit_online(
     >>> here = OnlineBayes("independent")
     >>> for rows in shards:
     ...     here = here.partial_fit(*rows)
-    >>> there = fit_online(OnlineBayes("independent"), shards, cluster=2)  # doctest: +SKIP (starts two processes)
+    >>> there = fit_online(OnlineBayes("independent"), shards, cluster=2)  # starts two processes # doctest: +SKIP
     >>> np.array_equal(here.predict_proba(X), there.predict_proba(X))  # doctest: +SKIP
     True
     """

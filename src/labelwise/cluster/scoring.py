@@ -31,7 +31,7 @@ def on_cluster(strategy: Any, client: Any) -> Any:
     --------
     >>> from labelwise import Campaign, LabelGP, Uncertainty
     >>> from labelwise.cluster import connected, on_cluster
-    >>> with connected("tcp://10.0.0.5:8786") as client:  # doctest: +SKIP (needs a cluster)
+    >>> with connected("tcp://10.0.0.5:8786") as client:  # needs a cluster # doctest: +SKIP
     ...     campaign = Campaign(pool, model=LabelGP(), strategy=on_cluster(Uncertainty(), client))
     ...     questions = campaign.ask(100)
     """

@@ -126,10 +126,10 @@ def group_labels(observed: BoolArray) -> tuple[IntArray, IntArray]:
 def kernel_mean(kernel: Kernel, X: Any, X_train: Any, weights: FloatArray) -> FloatArray:
     """(m, k) κ(X, X_train) @ weights, by blocks of rows of X.
 
-    A linear kernel needs no kernel matrix: its weights of rows are weights of features.
+    A linear kernel of ours needs no kernel matrix: its weights of rows are weights of features.
     """
     (n, d), k = X_train.shape, weights.shape[1]
-    if not kernel.rbf and k <= n and d * k <= MAX_FEATURE_WEIGHTS:
+    if isinstance(kernel, Kernel) and not kernel.rbf and k <= n and d * k <= MAX_FEATURE_WEIGHTS:
         on_features = kernel.linear * np.asarray(X_train.T @ weights)  # (d, k)
         return np.asarray(X @ on_features) + kernel.bias * weights.sum(axis=0)
     result = np.empty((X.shape[0], k))
