@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
+from contextlib import closing, nullcontext
 from typing import Annotated
 
 import typer
@@ -33,19 +34,34 @@ def serve(
     ```
     """
     check_extras(PAGE_NEEDS)
-    from labelwise.labelling.served import ServedProject  # needs the extras just looked for
-    from labelwise.labelling.web.server import check_port, serve_project
+    from labelwise.labelling.web.reach import is_loopback, listen  # needs the extras just looked for
 
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
     def ready() -> None:
         errors.print(f"labelling at {address}  (Ctrl-C stops)")
-        if open_page:
+        if open_page and early is None:
             webbrowser.open(address)
 
-    with user_errors(), ServedProject(project) as found:
-        check_port(host, port)
-        try:
-            serve_project(found, host=host, port=port, local_user=person(None), worker=worker, on_ready=ready)
-        except KeyboardInterrupt:
-            errors.print("stopped; everything answered is saved")
+    with user_errors():
+        early = listen(host, port) if is_loopback(host) else None  # a browser may begin while the rest is loading
+        if open_page and early is not None:
+            webbrowser.open(address)
+        from labelwise.labelling.served import ServedProject
+        from labelwise.labelling.web.server import check_reach, serve_project
+
+        with closing(early) if early else nullcontext(), ServedProject(project) as found:
+            check_reach(found, host)
+            try:
+                with closing(early or listen(host, port)) as listening:
+                    serve_project(
+                        found,
+                        host=host,
+                        port=port,
+                        listening=listening,
+                        local_user=person(None),
+                        worker=worker,
+                        on_ready=ready,
+                    )
+            except KeyboardInterrupt:
+                errors.print("stopped; everything answered is saved")

@@ -149,7 +149,7 @@ def test_a_sign_in_from_another_site_is_refused(project, sign_in):
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.7", "label.example.org", ""])
 def test_a_project_without_users_is_not_shown_to_the_network(guarded, project, host, monkeypatch):
     begun = []
-    monkeypatch.setattr(server.Server, "run", lambda self: begun.append(self.config.host))
+    monkeypatch.setattr(server.Server, "run", lambda self, sockets: begun.append(self.config.host))
     if not guarded:
         monkeypatch.setattr(server, "check_reach", lambda project, host: None)
         server.serve_project(project, host=host, local_user="me", worker=False)
@@ -166,7 +166,7 @@ def test_a_project_without_users_is_not_shown_to_the_network(guarded, project, h
 def test_where_others_reach_the_page_nobody_is_let_in_without_a_link(project, monkeypatch):
     project.people.add("ann")
     made = []
-    monkeypatch.setattr(server.Server, "run", lambda self: made.append(self.config.app))
+    monkeypatch.setattr(server.Server, "run", lambda self, sockets: made.append(self.config.app))
     server.serve_project(project, host="0.0.0.0", local_user="me", worker=False)
     project.people.remove("ann")  # no users again, but others can still reach it
     stranger = Person(made[0])

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from labelling.web.browsing import Process, free_port
 from labelwise.cli import app
 from labelwise.labelling import ProjectError
-from labelwise.labelling.web import server
+from labelwise.labelling.web import reach, server
 
 
 def test_a_port_that_is_taken_is_told_with_another_one():
@@ -22,8 +22,9 @@ def test_a_port_that_is_taken_is_told_with_another_one():
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(ProjectError, match=f"port {port} cannot be listened on"):
-            server.check_port("127.0.0.1", port)
-    server.check_port("127.0.0.1", free_port())
+            reach.listen("127.0.0.1", port)
+    with reach.listen("127.0.0.1", free_port()) as free:
+        assert socket.create_connection(free.getsockname())  # nobody serves yet, but one may come already
 
 
 def test_the_command_serves_until_it_is_killed(project):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 import threading
 from collections.abc import Callable
@@ -16,22 +15,9 @@ from labelwise.labelling.locks import worker_is_running
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.starting import start_worker
 from labelwise.labelling.web.app import create_app
+from labelwise.labelling.web.reach import is_loopback
 
 WORKER_DELAY = 2.0  # seconds: loading what it trains with takes both cores, and the first question goes first
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches a server bound to a host.
-
-    >>> [is_loopback(host) for host in ("127.0.0.1", "localhost", "::1", "0.0.0.0", "", "server")]
-    [True, True, True, False, False, False]
-    """
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def check_reach(project: ServedProject, host: str) -> None:
@@ -41,18 +27,6 @@ def check_reach(project: ServedProject, host: str) -> None:
             f"{host or 'every address'} can be reached by others, and the project has no users: anybody could read and "
             "answer. Add users first (labelwise user add PROJECT NAME), or leave --host out to serve only this machine"
         )
-
-
-def check_port(host: str, port: int) -> None:
-    """Say in one line that a port cannot be had, before anything is begun."""
-    try:
-        kind = socket.AF_INET6 if ":" in host else socket.AF_INET
-        with socket.socket(kind, socket.SOCK_STREAM) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((host, port))
-    except OSError as error:
-        cure = f"take another one: --port {port + 1 if port < 65535 else port - 1}"
-        raise ProjectError(f"{host} port {port} cannot be listened on ({error.strerror or error}); {cure}") from None
 
 
 class Server(uvicorn.Server):
@@ -73,6 +47,7 @@ def serve_project(
     *,
     host: str = "127.0.0.1",
     port: int = 8000,
+    listening: socket.socket | None = None,
     local_user: str,
     worker: bool = True,
     on_ready: Callable[[], None] = lambda: None,
@@ -83,6 +58,7 @@ def serve_project(
     ----------
     project : ServedProject
     host, port : where to listen; anything but this machine only for projects with users
+    listening : a socket that does so already, from `reach.listen`, optional
     local_user : the name of the one who works alone, where the project has no users and only this machine is served
     worker : whether to start a worker
     on_ready : called when requests are taken
@@ -92,7 +68,7 @@ def serve_project(
     config = uvicorn.Config(app, host, port, log_level="warning", access_log=False, timeout_graceful_shutdown=3)
     beside = _Beside(project) if worker else None
     try:
-        Server(config, on_ready).run()
+        Server(config, on_ready).run(sockets=None if listening is None else [listening])
     finally:
         if beside is not None:
             beside.stop()
