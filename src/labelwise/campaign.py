@@ -61,8 +61,8 @@ class Campaign:
     data : LabelData
         The pool. Labels that are observed in it count as known from the start.
     model : estimator with `fit(X, Y, observed=)` and `posterior(X)`, optional
-        By default `LabelGP` where pairs are asked and `AutoModel` where whole items are; "auto" is `AutoModel`.
-        Cloned; the one given is never fitted. A `random_state` left at None is set to the campaign's.
+        By default `LabelGP("rbf+linear")` where pairs are asked and `AutoModel` where whole items are; "auto" is
+        `AutoModel`. Cloned; the one given is never fitted. A `random_state` left at None is set to the campaign's.
     strategy : object with `target` and `choose(posterior, closed, n, rng)`, "auto", "items" or "pairs"
         What to ask, see `labelwise.queries`: by default (item, label) pairs by `BalancedPairs` from 20 labels on, and
         whole items by `LabelCovariance` below; "items" and "pairs" take the one or the other. One with

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from labelwise.models import AutoModel, LabelGP
 from labelwise.queries import BalancedPairs, LabelCovariance
 
 START = 20  # random items answered in full before the strategy takes over
+PAIR_KERNEL: Literal["rbf+linear"] = "rbf+linear"  # left to choose by answers that were chosen themselves, it jumps
 PAIRS_FROM = 20  # labels, from which on single yes/no questions are asked
 
 
@@ -18,7 +19,7 @@ def default_model(name: Any, target: str) -> Any:
     ('LabelGP', 'AutoModel')
     """
     if name is None:
-        return LabelGP() if target == "pairs" else AutoModel()
+        return LabelGP(PAIR_KERNEL) if target == "pairs" else AutoModel()
     if name == "auto":
         return AutoModel()
     if isinstance(name, str):
