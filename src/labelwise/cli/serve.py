@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import webbrowser
 from contextlib import closing, nullcontext
 from typing import Annotated
@@ -39,10 +40,13 @@ def serve(
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
     def ready() -> None:
+        gc.freeze()
+        gc.enable()
         errors.print(f"labelling at {address}  (Ctrl-C stops)")
         if open_page and early is None:
             webbrowser.open(address)
 
+    gc.disable()  # loading makes many objects and no rubbish; looking for some would hold up the first question
     with user_errors():
         early = listen(host, port) if is_loopback(host) else None  # a browser may begin while the rest is loading
         if open_page and early is not None:
