@@ -37,9 +37,14 @@ def test_it_is_about_as_good_as_the_better_of_its_models_on_new_items():
         learnt, new = slice(0, 120), slice(120, None)
         scores = {
             name: log_loss(model.fit(X[learnt], Y[learnt]).predict_proba(X[new]), Y[new])
-            for name, model in {"auto": AutoModel(), "gp": LabelGP(), "lr": BinaryRelevance()}.items()
+            for name, model in {
+                "auto": AutoModel(random_state=0),
+                "gp": LabelGP(random_state=0),
+                "lr": BinaryRelevance(),
+            }.items()
         }
-        assert scores["auto"] < min(scores["gp"], scores["lr"]) + 0.01
+        better, worse = sorted([scores["gp"], scores["lr"]])
+        assert scores["auto"] < better + max(0.01, 0.1 * (worse - better))  # shares begin even, so some doubt is left
 
 
 def test_one_model_has_all_of_it_and_few_rows_share_evenly():

@@ -13,7 +13,7 @@ from labelwise.models._training_rows import TrainingRows
 from labelwise.models.base import BoolArray, LabelModel
 from labelwise.models.binary_relevance import BinaryRelevance
 from labelwise.models.label_gp import LabelGP
-from labelwise.models.model_average import AveragePosterior
+from labelwise.models.model_average import AveragePosterior, clones
 from labelwise.numerics.linear_algebra import stack_rows
 from labelwise.numerics.stacking import stacking_weights
 from labelwise.posterior import FloatArray
@@ -74,15 +74,9 @@ class AutoModel(LabelModel):
     def fit(self, X: Any, Y: Any, observed: Any = None) -> Self:
         """Learn from items X (n, d) and labels Y (n, q) of 0, 1 and, where unknown, NaN or not `observed`."""
         default = LabelGP(scale=self.scale), BinaryRelevance(scale=self.scale)
-        made = [clone(model) for model in (default if self.models is None else self.models)]
-        if not made:
-            raise ValueError("models must name at least one model, or be None for the default two")
+        made = clones(default if self.models is None else self.models, self.random_state)
         X, Y, observed = self._check_training(X, Y, observed)
-        for model in made:
-            if "random_state" in model.get_params(deep=False) and model.random_state is None:
-                model.set_params(random_state=self.random_state)
-            model.fit(X, Y, observed=observed)
-        self.models_ = made
+        self.models_ = [model.fit(X, Y, observed=observed) for model in made]
         self._rows, is_new = TrainingRows.none(self.n_labels_).add(X, Y, observed)
         self._X = X[is_new]
         self.weights_ = self._weigh()

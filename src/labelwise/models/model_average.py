@@ -21,6 +21,17 @@ def _all_extend(average: ModelAverage) -> bool:
     return all(hasattr(model, "partial_fit") for model in average.models or ())
 
 
+def clones(models: Sequence[LabelModel], random_state: Any) -> list[LabelModel]:
+    """Unfitted copies; those with a `random_state` that is None get this one."""
+    made = [clone(model) for model in models]
+    if not made:
+        raise ValueError("models must name at least one model, or be None for the default two")
+    for model in made:
+        if "random_state" in model.get_params(deep=False) and model.random_state is None:
+            model.set_params(random_state=random_state)
+    return made
+
+
 class ModelAverage(LabelModel):
     """The mean of the beliefs of several models, by default of `LabelGP` and `LabelMixtureGP`.
 
@@ -63,15 +74,9 @@ class ModelAverage(LabelModel):
     def fit(self, X: Any, Y: Any, observed: Any = None) -> Self:
         """Learn from items X (n, d) and labels Y (n, q) of 0, 1 and, where unknown, NaN or not `observed`."""
         default = LabelGP(scale=self.scale), LabelMixtureGP(scale=self.scale)
-        made = [clone(model) for model in (default if self.models is None else self.models)]
-        if not made:
-            raise ValueError("models must name at least one model, or be None for the default two")
+        made = clones(default if self.models is None else self.models, self.random_state)
         X, Y, observed = self._check_training(X, Y, observed)
-        for model in made:
-            if "random_state" in model.get_params(deep=False) and model.random_state is None:
-                model.set_params(random_state=self.random_state)
-            model.fit(X, Y, observed=observed)
-        self.models_ = made
+        self.models_ = [model.fit(X, Y, observed=observed) for model in made]
         return self
 
     @available_if(_all_extend)
