@@ -19,7 +19,7 @@ from pathlib import Path
 from labelwise.experiments.arena import Arena, Entrant, load_arena, run_loaded, saved_arena
 from labelwise.experiments.arena_findings import as_plain, leagues
 from labelwise.experiments.arena_report import report_arena
-from labelwise.experiments.presets import RIVALS, SHIPPED
+from labelwise.experiments.presets import OURS, RIVALS, SHIPPED
 from labelwise.experiments.simulate import Schedule
 from labelwise.experiments.sources import published
 
@@ -29,7 +29,7 @@ RESULT = ROOT / "benchmarks" / "results" / "arena.json"
 METRICS = ("macro_roc_auc", "macro_f1", "precision_at_1_3", "macro_average_precision")
 SETS = ("yeast", "emotions", "scene", "medical", "enron", "corel5k", "bibtex", "rcv1sub1", "tmc2007-500")
 ENTRANTS = (
-    Entrant("auto", ("random", "default_items", "default_pairs")),
+    OURS,
     Entrant("label_gp", ("random", "uncertainty", "mutual_information", "label_covariance", "balanced_pairs")),
     Entrant("orthogonal_target_gp", ("random", "target_entropy")),
     Entrant("binary_relevance", ("random", "uncertainty", *RIVALS, "balanced_pairs")),

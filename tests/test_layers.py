@@ -8,7 +8,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "labelwise"
 
-BELOW_EXPERIMENTS = {"campaign", "data", "decisions", "models", "posterior", "queries", "records"}
+BELOW_EXPERIMENTS = {"campaign", "data", "decisions", "defaults", "models", "posterior", "queries", "records"}
 ALLOWED = {
     "numerics": set(),
     "asking": set(),

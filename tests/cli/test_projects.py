@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from labelwise import Answer, Project
+from labelwise import Answer, Campaign, LabelData, Project
 from labelwise.cli import app
 from labelwise.data.digit_pictures import make_digit_pictures
 from labelwise.labelling import TrainedLabeller
@@ -70,6 +70,9 @@ def test_left_alone_it_asks_items_or_pairs_by_the_number_of_labels(folder, n_lab
     with Project("auto.db") as project:
         assert (project.settings.model, project.settings.strategy) == (model, strategy)
         assert project.settings.start == start
+        own = Campaign(LabelData.from_arrays(np.eye(30), label_names=names.split(","))).model
+        kernel = project.settings.model_options.get("kernel")
+        assert kernel == (own.kernel if model == "label_gp" else None)  # as a campaign would
         asked = project.ask(3)
     reasons = {lease.question.reason for lease in asked}
     assert reasons <= ({"start", "control"} if start else {"cold start", "control"})

@@ -87,7 +87,11 @@ def test_two_workers_give_the_table_of_one(tmp_path, small, plan):
 def test_the_table_is_what_single_simulations_give(tmp_path, small, plan):
     study = run_study(small, plan, tmp_path, jobs=1)
     alone = simulate(
-        small, model=plan.make_model("binary_relevance", 1), strategy=Uncertainty(), schedule=plan.schedule, seed=1
+        small,
+        model=plan.make_model(("binary_relevance", "random"), 1),
+        strategy=Uncertainty(),
+        schedule=plan.schedule,
+        seed=1,
     )
     rows = study.table.where(strategy="uncertainty", seed=1)
     assert rows["macro_f1"].tolist() == [row["macro_f1"] for row in alone.rows]
@@ -197,8 +201,8 @@ def test_what_is_not_registered_or_given_twice_is_refused(plan):
 
 def test_options_reach_the_model_and_only_models_of_the_plan_have_them(plan):
     given = replace(plan, options={"binary_relevance": {"n_jobs": 3}})
-    assert given.make_model("binary_relevance", 7).get_params(deep=False)["n_jobs"] == 3
-    assert given.make_model("binary_relevance", 7).random_state == 7
+    assert given.make_model(("binary_relevance", "random"), 7).get_params(deep=False)["n_jobs"] == 3
+    assert given.make_model(("binary_relevance", "random"), 7).random_state == 7
     with pytest.raises(ValueError, match="options are given for 'label_gp', which is not among the models"):
         replace(plan, options={"label_gp": {}})
 
@@ -231,7 +235,9 @@ def test_what_a_campaign_asks_by_itself_can_take_part(tmp_path, small, plan):
     ]
     pool, _ = split(small, plan.schedule, 1)
     start = starting_items(pool, plan.schedule, 1)
-    campaign = Campaign(pool.hide(), model=plan.make_model("binary_relevance", 1), strategy="items", random_state=1)
+    campaign = Campaign(
+        pool.hide(), model=plan.make_model(("binary_relevance", "random"), 1), strategy="items", random_state=1
+    )
     told = [Question(item, pool.label_names, "start") for item in start]
     answerer = Answerer(pool)
     campaign.tell(answerer.answers(told))
@@ -240,6 +246,19 @@ def test_what_a_campaign_asks_by_itself_can_take_part(tmp_path, small, plan):
         questions = campaign.ask(5)
         assert [q.item for q in questions] == [item for item, _ in batch]
         campaign.tell(answerer.answers(questions))
+
+
+def test_the_default_model_is_what_a_campaign_learns_by(tmp_path, small, plan):
+    own = replace(plan, models=("default",), strategies=("random", "default_items", "default_pairs"), seeds=(1,))
+    for strategy, word in (("random", Random()), ("default_items", "items"), ("default_pairs", "pairs")):
+        made, used = own.make_model(("default", strategy), 1), Campaign(small.hide(), strategy=word).model
+        assert type(made) is type(used)
+        assert (
+            made.get_params()["kernel" if strategy == "default_pairs" else "models"]
+            == used.get_params()["kernel" if strategy == "default_pairs" else "models"]
+        )
+    study = run_study(small, own, tmp_path, jobs=1)
+    assert study.table.distinct("model", "strategy") == [("default", strategy) for strategy in own.strategies]
 
 
 def test_a_study_of_no_jobs_is_refused(tmp_path, small, plan):

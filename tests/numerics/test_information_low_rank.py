@@ -139,6 +139,16 @@ def test_gains_at_any_time_are_those_of_the_dense_engine(lazy, sparse):
         assert_allclose(state.gains(), truth.gains(), atol=1e-9)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_rows_that_missed_more_moves_than_are_kept_are_looked_at_together(sparse):
+    """Rank 3 keeps three moves: after more picks stale rows, some hundreds of them, start again from the beliefs."""
+    F = np.random.default_rng(0).standard_normal((1500, 3))
+    matrix = LowRank(sp.csr_array(F) if sparse else F, 0.1)
+    lazy, eager = (LowRankInformation(matrix, lazy=lazy) for lazy in (True, False))
+    assert_array_equal(lazy.pick(60).indices, eager.pick(60).indices)
+    assert_allclose(lazy.gains(), eager.gains(), atol=1e-10)
+
+
 def test_lazy_evaluation_leaves_most_rows_alone_and_eager_none():
     F = pool(5000, 10)
     lazy, eager = (LowRankInformation(LowRank(F, 0.1), lazy=lazy) for lazy in (True, False))

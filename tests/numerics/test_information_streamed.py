@@ -49,7 +49,7 @@ def all_bounds(state):
     for number, returned in state._returned.items():
         for back in returned:
             assert_array_equal(state._number(back.indices), number)
-            bounds[back.indices] = Bounds(back.rows, np.ones(len(back.rows), dtype=bool)).scores(state._rule())
+            bounds[back.indices] = Bounds(back.rows, np.ones(len(back.rows), dtype=bool), np.inf).scores(state._rule())
     scores = state._candidates.scores()
     bounds[state._indices[scores > -np.inf]] = scores[scores > -np.inf]
     return bounds
@@ -209,6 +209,22 @@ def test_rounded_products_lower_bounds_never_too_far(dtype):
     assert slack.min() > -1e-13
     assert slack.max() < (1e-4 if dtype is np.float32 else 1e-12)
     assert np.all(bounds.rows["residual"][free] < state._bounds[0].rows["residual"][free])  # they did fall
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_in_a_large_pool_precisions_are_not_looked_at_and_the_picks_are_the_same(dtype):
+    F = pool(n=20_000, r=40, dtype=dtype)
+    state = StreamedInformation(blocked(F, 2000, 5))
+    picks = state.pick(20)
+    kept = np.concatenate([bounds.rows for bounds in state._bounds])
+    assert len(state.walks) > 3
+    lowered = kept["seen"] > 0
+    assert lowered.sum() > 100
+    assert np.mean(kept["inverse_residual"][lowered] == 1 / NOISE) > 0.5  # those that were candidates know theirs
+    assert_array_equal(picks.indices, greedy_information(LowRank(F, NOISE), 20).indices)
+    gains, bounds = state.gains(), all_bounds(state)
+    still_open = gains > -np.inf
+    assert np.all(bounds[still_open] >= gains[still_open] - 1e-12)
 
 
 # ---- what is read ----

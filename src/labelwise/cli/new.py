@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from labelwise import models, queries
-from labelwise.campaign import PAIRS_FROM, START
 from labelwise.cli._common import listed, user_errors
 from labelwise.cli._projects import ProjectPlace, check_extras
+from labelwise.defaults import PAIR_KERNEL, PAIRS_FROM, START
 
 AUTO = "auto"
 
@@ -83,7 +83,7 @@ def new(
             first = START if data.n_labels >= PAIRS_FROM else 0
             settings |= {"strategy": chosen, "start": first if start is None else start}
         if model is None and queries.BY_NAME[settings["strategy"]]().target == "pairs":
-            settings["model"] = "label_gp"  # the winner of the study where pairs are asked
+            settings |= {"model": "label_gp", "model_options": {"kernel": PAIR_KERNEL}}  # as a campaign would
         images = PICTURES_FIELD if is_folder(items) else None
         with Project.create(project, data, text=text, images=images, **settings) as made:
             where = made.store.shown

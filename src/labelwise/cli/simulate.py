@@ -11,7 +11,6 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from labelwise import models
 from labelwise.campaign import Costs
 from labelwise.cli._arena import arena_of, is_arena, play
 from labelwise.cli._clusters import ClusterOption, on_cluster
@@ -21,7 +20,7 @@ from labelwise.experiments.findings import DEFAULT_METRICS, in_words, result_row
 from labelwise.experiments.metrics import METRICS
 from labelwise.experiments.sources import BUILT_IN
 from labelwise.experiments.statistics import compare
-from labelwise.experiments.study import check_plan, control_of, strategy_names
+from labelwise.experiments.study import check_plan, control_of, model_names, strategy_names
 from labelwise.records import LabelData
 
 MARKS = {
@@ -42,7 +41,7 @@ def simulate(
             "or `arena quick`, `arena papers`.",
         ),
     ],
-    model: Annotated[str, typer.Option(help=f"Models, by comma: {', '.join(models.BY_NAME)}.")] = "label_gp",
+    model: Annotated[str, typer.Option(help=f"Models, by comma: {', '.join(model_names())}.")] = "label_gp",
     strategy: Annotated[
         str, typer.Option(help=f"Strategies, by comma: {', '.join(strategy_names())}.")
     ] = "random,uncertainty",

@@ -8,13 +8,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from labelwise import models
 from labelwise.campaign import Costs
 from labelwise.experiments.arena import Arena, Entrant
 from labelwise.experiments.metrics import METRICS
 from labelwise.experiments.simulate import Schedule
 from labelwise.experiments.sources import BUILT_IN, Source
-from labelwise.experiments.study import strategy_names
+from labelwise.experiments.study import model_names, strategy_names
 
 KINDS = {
     int: "a whole number",
@@ -130,7 +129,7 @@ def _source(table: _Table) -> Source:
 
 def _entrant(table: _Table) -> Entrant:
     table.check(OF_ENTRANT)
-    table.named("model", [table.needed("model", "name a model")], models.BY_NAME)
+    table.named("model", [table.needed("model", "name a model")], model_names())
     cure = 'list strategies, as ["random", "uncertainty"]'
     if not table.needed("strategies", cure):
         raise table.wrong("strategies", [], cure)

@@ -11,7 +11,7 @@ from labelwise.experiments.sources import BUILT_IN, PUBLISHED, Source, published
 SHIPPED = tuple(Source(name, limit=1500) for name in BUILT_IN)
 QUICK_SETS = ("emotions", "scene", "medical", "enron")  # published ones that the quick arena adds where they are given
 RIVALS = ("expected_loss_reduction", "adaptive_margin", "dummy_label_ranking", "ranked_inconsistency")
-OWN_PAIRS = ("balanced_pairs", "default_pairs")  # the strategy, and the whole default campaign around it
+OURS = Entrant("default", ("random", "default_items", "random_pairs", "default_pairs"))  # what campaigns do by default
 
 
 def quick_arena(folder: Path | None = None) -> Arena:
@@ -22,8 +22,8 @@ def quick_arena(folder: Path | None = None) -> Arena:
     """
     more = [] if folder is None else published(folder, QUICK_SETS)
     entrants = (
-        Entrant("auto", ("random", "default_items")),
-        Entrant("label_gp", ("random", "uncertainty", "mutual_information", "label_covariance", *OWN_PAIRS)),
+        OURS,
+        Entrant("label_gp", ("random", "uncertainty", "mutual_information", "label_covariance", "balanced_pairs")),
         Entrant("binary_relevance", ("random", "uncertainty", *RIVALS, "balanced_pairs")),
     )
     schedule = Schedule(start=30, rounds=5, batch=20, pool_limit=800, test_limit=600)
@@ -37,8 +37,8 @@ def papers_arena(folder: Path) -> Arena:
         named = ", ".join(f"{name}/" for name in PUBLISHED)
         raise ValueError(f"there is no published set in {folder}; expected folders {named}")
     entrants = (
-        Entrant("auto", ("random", "default_items")),
-        Entrant("label_gp", ("random", "uncertainty", "mutual_information", "label_covariance", *OWN_PAIRS)),
+        OURS,
+        Entrant("label_gp", ("random", "uncertainty", "mutual_information", "label_covariance", "balanced_pairs")),
         Entrant("compressed_label_gp", ("random", "mutual_information")),
         Entrant("orthogonal_target_gp", ("random", "target_entropy")),
         Entrant("label_mixture_gp", ("random", "label_covariance")),

@@ -17,6 +17,7 @@ import numpy as np
 from joblib import cpu_count, delayed
 
 from labelwise import models, queries
+from labelwise.defaults import default_model
 from labelwise.experiments.simulate import Result, Schedule, check_enough, simulate, split, target_of
 from labelwise.experiments.storage import RunStore, fingerprint, replacing, run_key
 from labelwise.experiments.tables import Table
@@ -29,6 +30,7 @@ from labelwise.records import LabelData
 Arm = tuple[str, str]  # model, strategy
 TRIED = 20  # items on which every strategy is tried with every model beforehand
 DEFAULTS: dict[str, Target] = {"default_items": "items", "default_pairs": "pairs"}  # what campaigns ask by themselves
+DEFAULT_MODEL = "default"  # what campaigns learn by where nobody chose: it depends on what is asked
 STALE = 24 * 3600  # seconds after which an unfinished file belongs to nobody any more
 
 
@@ -38,7 +40,7 @@ class Plan:
 
     Parameters
     ----------
-    models, strategies : names in `labelwise.models.BY_NAME` and in `strategy_names`
+    models, strategies : names in `model_names` and in `strategy_names`
     seeds : ints
     schedule : Schedule
     name : str
@@ -69,7 +71,7 @@ class Plan:
                 raise ValueError(f"{attribute} must be one or more different values, got {list(values)}")
             object.__setattr__(self, attribute, values)
         for what, names, known in (
-            ("model", self.models, models.BY_NAME),
+            ("model", self.models, model_names()),
             ("strategy", self.strategies, strategy_names()),
         ):
             unknown = [name for name in names if name not in known]
@@ -82,9 +84,12 @@ class Plan:
         if odd:
             raise ValueError(f"the pairing {odd[0]} is not of the plan's models and strategies")
 
-    def make_model(self, name: str, seed: int) -> LabelModel:
-        """A registered model with the options for it and, where it has one, this random_state."""
-        model = models.BY_NAME[name]().set_params(**self.options.get(name, {}))
+    def make_model(self, arm: Arm, seed: int) -> LabelModel:
+        """The model of an arm with the options for it and, where it has one, this random_state."""
+        name, strategy = arm
+        is_default = name == DEFAULT_MODEL
+        model = default_model(None, target_of(make_strategy(strategy))) if is_default else models.BY_NAME[name]()
+        model = model.set_params(**self.options.get(name, {}))
         return model.set_params(random_state=seed) if "random_state" in model.get_params(deep=False) else model
 
     def runs(self) -> list[tuple[str, str, int]]:
@@ -192,10 +197,15 @@ def check_plan(data: LabelData, plan: Plan, test: LabelData | None = None) -> No
     trial = Schedule(start=max(1, few.n_items // 2), rounds=min(1, few.n_items - 1), batch=1)
     for model, strategy in plan.arms():
         try:
-            made, chosen = plan.make_model(model, plan.seeds[0]), make_strategy(strategy)
+            made, chosen = plan.make_model((model, strategy), plan.seeds[0]), make_strategy(strategy)
             simulate(few, model=made, strategy=chosen, schedule=trial, test=few)
         except ValueError as error:
             raise ValueError(f"{strategy} with {model}: {error}") from error
+
+
+def model_names() -> list[str]:
+    """What a plan may name: the registered models, and what a campaign learns by where nobody chose."""
+    return [*models.BY_NAME, DEFAULT_MODEL]
 
 
 def strategy_names() -> list[str]:
@@ -227,7 +237,7 @@ def _finish(
     model, strategy, seed = run
     result = simulate(
         data,
-        model=plan.make_model(model, seed),
+        model=plan.make_model((model, strategy), seed),
         strategy=make_strategy(strategy),
         schedule=plan.schedule,
         seed=seed,
@@ -240,7 +250,7 @@ def _finish(
 def _settings(run: tuple[str, str, int], plan: Plan, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Everything that decides the outcome of a run, as plain values."""
     model, strategy, seed = run
-    parameters = plan.make_model(model, seed).get_params()
+    parameters = plan.make_model((model, strategy), seed).get_params()
     chosen = make_strategy(strategy)
     options = (
         {f.name: _named(getattr(chosen, f.name)) for f in fields(chosen)} if is_dataclass(chosen) else repr(chosen)

@@ -271,21 +271,29 @@ def apply_dots(rows: Any, start: int, dots: Any, count: int) -> None:
 
 
 @compiled
-def lower_bounds(rows: Any, which: Any, dots: Any, norms: Any, slack: Any, count: int) -> None:
-    """Lower the bounds of rows `which` (b,) by what the last m of `count` moves took at least.
-
-    `dots` (b, 2m) are rounded products; slack[k] (2m,) times the norm of a row is the most that rounding may have
-    added to one of them.
-    """
-    last = dots.shape[1] // 2
+def lower_bounds(rows: Any, which: Any, falls: Any, inverse_falls: Any, count: int) -> None:
+    """Lower the bounds of rows `which` (b,) by what the moves up to the number `count` took from them at least."""
     for at in range(len(which)):
-        row, fall, inverse_fall = rows[which[at]], 0.0, 0.0
-        for t in range(max(0, last - (count - row.seen)), last):
-            f_a = abs(np.float64(dots[at, 2 * t])) - norms[at] * slack[2 * t]
-            f_b = abs(np.float64(dots[at, 2 * t + 1])) - norms[at] * slack[2 * t + 1]
-            fall += max(f_a, 0.0) ** 2
-            inverse_fall += max(f_b, 0.0) ** 2
-        _lower(row, row.residual - fall, row.inverse_residual - inverse_fall / row.noise**2, count)
+        row = rows[which[at]]
+        inverse_fall = inverse_falls[at] / row.noise**2
+        _lower(row, row.residual - falls[at], row.inverse_residual - inverse_fall, count)
+
+
+@compiled
+def least_falls(dots: Any, slack: Any, last: Any) -> Any:
+    """(b,) the least sums of squares of the `last` (b,) products of `dots` (b, m), raised by slack (m,) at most."""
+    falls = np.zeros(len(dots))
+    for at in range(len(dots)):
+        for t in range(len(slack) - last[at], len(slack)):
+            falls[at] += max(abs(np.float64(dots[at, t])) - slack[t], 0.0) ** 2
+    return falls
+
+
+@compiled
+def copy_rows(source: Any, places: Any, target: Any, at: Any) -> None:
+    """target[at] = source[places], without a copy in between."""
+    for number in range(len(places)):
+        target[at[number]] = source[places[number]]
 
 
 @compiled
@@ -306,13 +314,22 @@ def score_open(rows: Any, tournament: Tournament, rule: Rule) -> None:
 
 
 @compiled
+def rescore(rows: Any, which: Any, tournament: Tournament, rule: Rule) -> None:
+    """Score some open rows again from what is known of them."""
+    scores, starts = tournament
+    for i in which:
+        set_score(scores, starts, i, _score(rows[i], rule))
+
+
+@compiled
 def lazy_winner(
     factor: Any, rows: Any, tournament: Tournament, moves: Moves, rule: Rule, budget: float
 ) -> tuple[int, float]:
     """The first open row within a tie of the best score, and what is left of `budget`; −1 when nothing is.
 
     Scores only fall, so a stale one is an upper bound: when the best of all is fresh, no stale row can beat it.
-    The budget is counted in visits to an entry of the factor.
+    The budget is counted in visits to an entry of the factor. −2 when a row has missed more moves than are kept: its
+    owner has such rows refreshed several at a time, which is faster than one by one.
     """
     scores, starts = tournament
     covariances, steps, count = moves
@@ -326,6 +343,8 @@ def lazy_winner(
                 return i, budget
         if budget <= 0.0:
             return -1, budget
+        if rows[i].seen < count - len(steps):
+            return -2, budget
         size = row_size(factor, i)
         budget -= TOURNAMENT + size * min(count - rows[i].seen, size)
         _refresh(factor, i, rows, covariances, steps, count)

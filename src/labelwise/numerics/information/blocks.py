@@ -18,11 +18,13 @@ import scipy.sparse as sp
 from labelwise.numerics.information import _kernels as kernels
 from labelwise.numerics.information.low_rank import check_noise
 from labelwise.numerics.information.state import FloatArray, IndexArray
-from labelwise.numerics.information.weights import Factor, arrays, double_blocks, residuals
+from labelwise.numerics.information.weights import Factor, add_gram, arrays, double_blocks, residuals
 
 BLOCK_BYTES = 2**25  # of the rows of a block, in the precision they come in
-FEW = 1 / 4  # share of a block up to which rows are loaded one by one
-NORM_SLACK = 1.001  # norms are computed in the precision of the rows
+FEW = 1 / 4  # share of a block up to which rows are loaded one by one: of more, nearly every page is touched anyway
+NORM_SLACK = 1.001  # for what is rounded in norms and in γ
+MOVES_TOGETHER = 16  # rows whose number of missed moves differs by less share a matrix product
+NEGLIGIBLE = 1e-3  # twice what a bound of a gain may lose by not looking at how the precision of a row falls
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -72,6 +74,7 @@ class Bounds:
 
     rows: npt.NDArray[np.void]  # (b,) of type ROW; `seen` is how many moves the bounds account for
     is_open: BoolArray  # (b,) False for what may not be picked, was picked, or is a candidate
+    longest: float  # no row has a larger |f|
 
     def scores(self, rule: kernels.Rule) -> FloatArray:
         """(b,) upper bounds of the scores, −inf where closed."""
@@ -94,9 +97,6 @@ class Candidates:
     rows: npt.NDArray[np.void]  # (k,) of type ROW, as in the bounds they were taken from
     scores: FloatArray  # (k,) upper bounds
     is_exact: BoolArray  # (k,) whether the residuals are the truth after as many moves as they have `seen`
-
-    def take(self, places: IndexArray) -> Candidates:
-        return replace(self.bare(places), factor=self.factor[places])
 
     def bare(self, places: IndexArray) -> Candidates:
         """Some of them without their features."""
@@ -157,6 +157,15 @@ class News:
     returned: Sequence[Candidates]  # candidates no more, without their features
 
 
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """Rows of a block that are in memory, and which of them are looked at."""
+
+    factor: Factor
+    rows: IndexArray  # (k,) in the block
+    places: IndexArray  # (k,) in the factor
+
+
 def start_block(block: Block, _: None, task: Start) -> tuple[Bounds, Found]:
     """First bounds: the variance given what is known, which is exact, and as precision that of the row's own noise.
 
@@ -164,7 +173,7 @@ def start_block(block: Block, _: None, task: Start) -> tuple[Bounds, Found]:
     the pool, so in a large pool both are nearly the same; the leverage needs all rows first.
     """
     factor, noise = block.load()
-    total, norms = _gram_and_norms(factor, task.is_rest / noise if task.needs_gram else None, task.told)
+    total, norms, longest = _gram_and_norms(factor, task.is_rest / noise if task.needs_gram else None, task.told)
     if not np.isfinite(norms.sum()):
         last = block.start + block.n_rows - 1
         raise ValueError(f"features must be finite, got NaN or infinity in rows {block.start} to {last} of the pool")
@@ -174,8 +183,9 @@ def start_block(block: Block, _: None, task: Start) -> tuple[Bounds, Found]:
     rows["residual"], rows["inverse_residual"], rows["fixed"] = noise + norms, 1.0 / noise, 1.0
     if not task.wanted.rule[0] and not task.wanted.rule[2]:  # "mi_fixed_rest", until its denominators are known
         rows["fixed"] = 1.0 / noise
-    bounds = Bounds(rows, task.is_open.copy())
-    bounds, found = _send(block, bounds, task.wanted, np.arange(block.n_rows), factor)
+    bounds = Bounds(rows, task.is_open.copy(), longest)
+    everyone = np.arange(block.n_rows)
+    bounds, found = _send(block, bounds, task.wanted, Loaded(factor, everyone, everyone))
     return bounds, replace(found, gram=total)
 
 
@@ -187,30 +197,28 @@ def refresh_block(block: Block, bounds: Bounds, order: tuple[Refresh, News, Want
     for back in news.returned:
         places = back.indices - block.start
         rows[places], is_open[places] = back.rows, True
-    bounds = Bounds(rows, is_open)
+    bounds = Bounds(rows, is_open, bounds.longest)
     stale = np.flatnonzero((bounds.scores(wanted.rule) >= task.threshold) & is_open)
     if stale.size == 0:
-        return _send(block, bounds, wanted, stale, None)
-    whole = stale.size > FEW * block.n_rows
-    factor, noise = block.load(None if whole else stale)
-    which = np.arange(block.n_rows) if whole else stale
-    missed = min(task.count - int(rows["seen"][stale].min()), len(task.steps))
-    exact = task.is_exact or 2 * missed > factor.shape[1]
+        return _send(block, bounds, wanted, None)
+    factor, noise = block.load(None if stale.size > FEW * block.n_rows else stale)
+    loaded = Loaded(factor, stale, np.arange(stale.size) if len(noise) == stale.size else stale)
+    exact = task.is_exact or task.count - int(rows["seen"][stale].min()) > min(len(task.steps), factor.shape[1] // 2)
     if exact:
-        residual, inverse_residual = residuals(factor, noise, task.covariances)
-        part = rows[which]
+        residual, inverse_residual = residuals(factor[loaded.places], noise[loaded.places], task.covariances)
+        part = rows[stale]
         kernels.apply_residuals(part, residual, inverse_residual, task.count)
         if task.keeps_rest:
             part["fixed"] = part["inverse_residual"]
-        rows[which] = part
-    elif missed:
-        _lower_by_moves(rows, which, factor, task.steps[len(task.steps) - missed :], task.count)
-    return _send(block, bounds, wanted, which, factor, exact=exact)
+        rows[stale] = part
+    else:
+        _lower_by_moves(bounds, loaded, task, wanted.rule)
+    return _send(block, bounds, wanted, loaded, exact=exact)
 
 
 def rescore_block(block: Block, bounds: Bounds, wanted: Wanted) -> tuple[Bounds, Found]:
     """What is left under another rule; loads nothing and sends nothing."""
-    return _send(block, bounds, wanted, np.empty(0, dtype=np.intp), None)
+    return _send(block, bounds, wanted, None)
 
 
 def residuals_block(block: Block, bounds: Bounds, covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -225,25 +233,23 @@ def load_rows(block: Block, bounds: Bounds | None, rows: IndexArray) -> tuple[Fa
 
 
 def _send(
-    block: Block, bounds: Bounds, wanted: Wanted, which: IndexArray, factor: Factor | None, *, exact: bool = False
+    block: Block, bounds: Bounds, wanted: Wanted, loaded: Loaded | None, *, exact: bool = False
 ) -> tuple[Bounds, Found]:
-    """The best of the loaded rows `which` go out as candidates and are closed; what is left is told."""
-    scores = bounds.scores(wanted.rule)
-    sent = np.flatnonzero(scores[which] >= max(wanted.at_least, np.finfo(float).min))
-    if sent.size > wanted.at_most:
-        sent = np.sort(sent[best_first(scores[which[sent]], sent, wanted.unit)[: wanted.at_most]])
-    candidates = None
-    if sent.size and factor is not None:
-        out = which[sent]
-        is_exact = np.full(sent.size, exact)
-        candidates = Candidates(block.start + out, factor[sent], bounds.rows[out], scores[out], is_exact)
-        scores[out] = -np.inf
-        is_open = bounds.is_open.copy()
-        is_open[out] = False
+    """The best of the rows looked at go out as candidates and are closed; what is left is told."""
+    scores, candidates = bounds.scores(wanted.rule), None
+    if loaded is not None:
+        here = scores[loaded.rows]
+        sent = np.flatnonzero(here >= max(wanted.at_least, np.finfo(float).min))
+        if sent.size > wanted.at_most:
+            sent = np.sort(sent[best_first(here[sent], sent, wanted.unit)[: wanted.at_most]])
+        out, factor = loaded.rows[sent], loaded.factor[loaded.places[sent]]
+        is_exact, is_open = np.full(sent.size, exact), bounds.is_open.copy()
+        candidates = Candidates(block.start + out, factor, bounds.rows[out], scores[out], is_exact)
+        scores[out], is_open[out] = -np.inf, False
         bounds = replace(bounds, is_open=is_open)
     left = float(scores.max(initial=-np.inf))
     first = block.start + first_of_ties(scores, left, wanted.unit) if left > -np.inf else 0
-    return bounds, Found(candidates, left, first, 0 if factor is None else len(which))
+    return bounds, Found(candidates, left, first, 0 if loaded is None else int(loaded.factor.shape[0]))
 
 
 def best_first(scores: FloatArray, indices: IndexArray, unit: float) -> IndexArray:
@@ -268,13 +274,14 @@ def tie_slack(score: float, unit: float) -> float:
 
 def _gram_and_norms(
     factor: Factor, weights: FloatArray | None, told: FloatArray | None
-) -> tuple[FloatArray | None, FloatArray]:
-    """Σ_i weights_i f_i f_iᵀ, if wanted, and (b,) fᵀ(I − U Uᵀ)f, never less, in one walk."""
+) -> tuple[FloatArray | None, FloatArray, float]:
+    """Σ_i weights_i f_i f_iᵀ, if wanted, (b,) fᵀ(I − U Uᵀ)f, never less, and the largest |f|, in one walk."""
     n, r = factor.shape
-    total = None if weights is None else np.zeros((r, r))
+    total, longest = None if weights is None else np.zeros((r, r)), 0.0
     norms = np.empty(n)
     for part, rows in _double_parts(factor):
         square = norms[part] = _squares(rows)
+        longest = max(longest, float(np.sqrt(square.max(initial=0.0))))
         if told is not None:
             norms[part] -= _squares(rows @ told)
             norms[part] += 8 * r * kernels.EPS * square  # the difference may cancel
@@ -283,9 +290,8 @@ def _gram_and_norms(
         if sp.issparse(rows):
             kernels.add_sparse_gram(arrays(rows), weights[part], total)
         else:
-            rows *= np.sqrt(weights[part, None])
-            total += rows.T @ rows
-    return total, np.maximum(norms, 0.0)
+            add_gram(rows, weights[part], total)
+    return total, np.maximum(norms, 0.0), longest * NORM_SLACK
 
 
 def _double_parts(factor: Factor) -> Iterator[tuple[slice, Any]]:
@@ -302,17 +308,30 @@ def _squares(rows: Any) -> FloatArray:
     return np.einsum("nr,nr->n", rows, rows)
 
 
-def _lower_by_moves(
-    rows: npt.NDArray[np.void], which: IndexArray, factor: Factor, steps: FloatArray, count: int
-) -> None:
-    """Products in the precision of the rows, less what rounding may have added: |fl(x·y) − x·y| ≤ γ |x| |y|.
+def _lower_by_moves(bounds: Bounds, loaded: Loaded, task: Refresh, rule: kernels.Rule) -> None:
+    """Lower the bounds of the rows looked at by the moves they missed, those that missed about as many together."""
+    rows, longest = bounds.rows, bounds.longest
+    missed = task.count - rows["seen"][loaded.rows]
+    group_of = -(-missed // MOVES_TOGETHER)
+    for number in np.unique(group_of[missed > 0]).tolist():
+        group = np.flatnonzero(group_of == number)
+        which, factor = loaded.rows[group], loaded.factor[loaded.places[group]]
+        a, b = task.steps[len(task.steps) - int(missed[group].max()) :].transpose(1, 0, 2)  # (m, r) each
+        falls = _least_falls(factor, a, longest, missed[group])
+        most = longest**2 * np.sum(b * b) / float(rows["noise"][which].min())  # of 1 in noise × precision
+        needs_inverse = rule[2] and most > NEGLIGIBLE
+        inverse_falls = _least_falls(factor, b, longest, missed[group]) if needs_inverse else np.zeros(len(which))
+        kernels.lower_bounds(rows, which, falls, inverse_falls, task.count)
 
-    γ = r u/(1 − r u), u half the distance of 1 from the next number, holds for any order of summation (Higham,
-    Accuracy and stability of numerical algorithms, 2002, section 3.1); rounding the steps adds one u.
+
+def _least_falls(factor: Factor, directions: FloatArray, longest: float, last: IndexArray) -> FloatArray:
+    """(b,) Σ (f·d)² at least over the `last` (b,) directions, by products in the precision of the rows.
+
+    |fl(x·y) − x·y| ≤ γ |x| |y| with γ = r u/(1 − r u), u half the distance of 1 from the next number, holds for any
+    order of summation (Higham, Accuracy and stability of numerical algorithms, 2002, section 3.1); rounding the
+    directions adds one u.
     """
-    directions = steps.reshape(2 * len(steps), -1)  # (2m, r)
-    dots = np.asarray(factor @ directions.astype(factor.dtype).T)  # (b, 2m)
+    dots = np.asarray(factor @ directions.astype(factor.dtype).T)  # (b, m)
     unit = float(np.finfo(factor.dtype).eps) / 2
-    slack = (factor.shape[1] + 2) * unit * NORM_SLACK * np.sqrt(_squares(directions))  # (2m,)
-    norms = NORM_SLACK * np.sqrt(_squares(factor).astype(np.float64))
-    kernels.lower_bounds(rows, which, dots, norms, slack, count)
+    slack = (factor.shape[1] + 2) * unit * longest * np.sqrt(_squares(directions))  # (m,)
+    return np.asarray(kernels.least_falls(dots, slack, last))

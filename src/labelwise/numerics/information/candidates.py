@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import scipy.sparse as sp
 
 from labelwise.numerics.information import _kernels as kernels
 from labelwise.numerics.information.blocks import Candidates, best_first, tie_slack
+from labelwise.numerics.information.state import IndexArray
 from labelwise.numerics.information.weights import Factor
 
 CANDIDATE_BYTES = 2**26
@@ -17,6 +19,8 @@ FEWEST_CANDIDATES = 64
 
 class Held:
     """At most twice `capacity` rows while they come in, and in the end the `capacity` best.
+
+    Rows with a score of −inf are dropped. Features are copied once, when it is known whose.
 
     Attributes
     ----------
@@ -51,11 +55,14 @@ class Held:
         return self._all, evicted
 
     def _trim(self) -> Candidates | None:
-        everyone = _stacked([self._all, *self._parts])
+        parts = [self._all, *self._parts]
         self._parts = []
+        everyone = _without_features(parts)
         order = best_first(everyone.scores, everyone.indices, self._unit)
+        order = order[everyone.scores[order] > -np.inf]
         kept, out = order[: self._capacity], order[self._capacity :]
-        self._all = everyone.take(kept[np.argsort(everyone.indices[kept])])
+        kept = kept[np.argsort(everyone.indices[kept])]
+        self._all = replace(everyone.bare(kept), factor=_gathered([part.factor for part in parts], kept))
         return everyone.bare(out) if out.size else None
 
 
@@ -65,11 +72,24 @@ def fitting_rows(like: Factor) -> int:
     return max(FEWEST_CANDIDATES, CANDIDATE_BYTES // max(1, size))
 
 
-def _stacked(parts: list[Candidates]) -> Candidates:
-    if len(parts) == 1:
-        return parts[0]
-    factors: list[Any] = [part.factor for part in parts]
-    factor = np.concatenate(factors) if isinstance(factors[0], np.ndarray) else sp.vstack(factors, format="csr")
+def _without_features(parts: list[Candidates]) -> Candidates:
+    """All parts, one after the other."""
     columns = ((part.indices, part.rows, part.scores, part.is_exact) for part in parts)
     indices, rows, scores, is_exact = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return Candidates(indices, factor, rows, scores, is_exact)
+    return Candidates(indices, parts[0].factor[:0], rows, scores, is_exact)
+
+
+def _gathered(factors: list[Any], places: IndexArray) -> Factor:
+    """Rows of the factors, counted through all of them."""
+    stops = np.cumsum([factor.shape[0] for factor in factors])
+    owner = np.searchsorted(stops, places, side="right")
+    within = places - np.append(0, stops)[owner]
+    if sp.issparse(factors[0]):
+        order = np.argsort(owner, kind="stable")
+        chosen = [factor[within[order][owner[order] == number]] for number, factor in enumerate(factors)]
+        return sp.vstack(chosen, format="csr")[np.argsort(order)]
+    gathered = np.empty((len(places), factors[0].shape[1]), dtype=np.result_type(*factors))
+    for number, factor in enumerate(factors):
+        here = np.flatnonzero(owner == number)
+        kernels.copy_rows(factor, within[here], gathered, here)
+    return gathered

@@ -15,6 +15,8 @@ from labelwise.numerics.information.weights import Factor, WeightBeliefs, arrays
 MOVES_WORTH_A_PRODUCT = 4  # fewer are faster row by row, without a copy in double precision
 SWEEP_ROW = 250.0  # what a sweep costs for each row besides reading it, in visits to an entry of the factor
 SWEEP_MOVE = 0.4  # what an entry and a move cost in a matrix product, against one by one
+LOOKS_TOGETHER = 128  # rows that nothing is known of but bounds are looked at so many at a time
+UNSEEN = -2  # in place of a winner: the best row has missed more moves than are kept
 NEVER = -(2**40)  # for `seen`: the residuals are upper bounds and account for no move in particular
 
 Lazy = bool | Literal["auto"]
@@ -83,9 +85,13 @@ class LazyRows:
         """The first open row within a tie of the best score."""
         if self._lazy is False:
             self.sweep()
-        budget = self._budget()
-        winner, left = self._lazy_winner(budget)
-        self._work += budget - left
+        winner = UNSEEN
+        while winner == UNSEEN:
+            budget = self._budget()
+            winner, left = self._lazy_winner(budget)
+            self._work += budget - left
+            if winner == UNSEEN:
+                self._look_at_best()
         if winner < 0:
             self.sweep()
             winner, _ = self._lazy_winner(0.0)
@@ -120,6 +126,19 @@ class LazyRows:
             kernels.apply_residuals(rows, *log.beliefs.residuals(self.factor, rows["noise"]), log.count)
         kernels.score_open(rows, self._tournament, self._rule)
         self.n_swept, self._work = log.count, 0.0
+
+    def _look_at_best(self) -> None:
+        """Bring the best of the rows that have missed more moves than are kept up to date, in one matrix product."""
+        rows, log, scores = self.rows, self._log, self.scores()
+        unseen = np.flatnonzero((rows["seen"] < log.count - len(log.steps)) & (scores > -np.inf))
+        if unseen.size > LOOKS_TOGETHER:
+            unseen = unseen[np.argpartition(-scores[unseen], LOOKS_TOGETHER)[:LOOKS_TOGETHER]]
+        part = rows[unseen]
+        kernels.apply_residuals(part, *log.beliefs.residuals(self.factor[unseen], part["noise"]), log.count)
+        rows[unseen] = part
+        kernels.rescore(rows, unseen, self._tournament, self._rule)
+        r = self.factor.shape[1]
+        self._work += unseen.size * (SWEEP_ROW + SWEEP_MOVE * r * r)
 
     def _lazy_winner(self, budget: float) -> tuple[int, float]:
         found: tuple[int, float] = kernels.lazy_winner(

@@ -293,8 +293,7 @@ class StreamedInformation(InformationState):
         rows, scores = self._candidates.rows.copy(), self._candidates.scores().copy()
         is_exact = rows["seen"] > NEVER
         rows["seen"] = np.where(is_exact, rows["seen"], self._seen_there)
-        held = Candidates(self._indices, self._candidates.factor, rows, scores, is_exact)
-        return held.take(np.flatnonzero(scores > -np.inf))
+        return Candidates(self._indices, self._candidates.factor, rows, scores, is_exact)
 
     def _place(self, index: int) -> int | None:
         place = int(np.searchsorted(self._indices, index))

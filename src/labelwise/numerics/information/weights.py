@@ -83,11 +83,19 @@ def gram(factor: Factor, weights: FloatArray) -> FloatArray:
     total = np.zeros((factor.shape[1], factor.shape[1]))
     if isinstance(factor, np.ndarray):
         for part, rows in double_blocks(factor):
-            rows *= np.sqrt(weights[part, None])
-            total += rows.T @ rows
+            add_gram(rows, weights[part], total)
     else:
         add_sparse_gram(arrays(factor), weights, total)
     return total
+
+
+def add_gram(rows: FloatArray, weights: FloatArray, total: FloatArray) -> None:
+    """total += Σ_i weights_i f_i f_iᵀ; the rows may be overwritten."""
+    if weights.min() == weights.max():  # mostly; it saves a walk over the rows
+        total += weights[0] * (rows.T @ rows)
+        return
+    rows *= np.sqrt(weights[:, None])
+    total += rows.T @ rows
 
 
 def arrays(factor: Factor) -> Any:
