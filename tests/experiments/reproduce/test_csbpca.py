@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import labelwise as lw
 from labelwise.experiments.reproduce.csbpca import (
     METHODS,
+    TYPE_TWO,
     PrintedSign,
     data_run,
     jobs,
@@ -77,12 +78,10 @@ def outcomes(file):
 
     made = {
         "data": [data_run(file, "corel5k")],
-        "learning": [
-            run for name in METHODS if name not in ("binary_relevance", "published") for run in learning(name)
-        ],
+        "learning": [run for name in METHODS if name not in ("published", *TYPE_TWO) for run in learning(name)],
         "period": [period_run(file, "corel5k", seed, period, 6) for seed in (0, 1) for period in (1, 50)],
         "rates": learning("codes", n_compressed=0.25),
-        "type_two": [run for name in ("codes", "evb", "binary_relevance") for run in learning(name, n_labels=6)],
+        "type_two": [run for name in ("codes", "evb", *TYPE_TWO) for run in learning(name, n_labels=6)],
         "times": [times_run(file, "corel5k", 30)],
     }
     return json.loads(json.dumps(made))  # as they come back from disk

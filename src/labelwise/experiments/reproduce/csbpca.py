@@ -22,7 +22,15 @@ from labelwise.experiments.reproduce.csbpca_data import FILES, LABEL_SHARE, Spli
 from labelwise.experiments.simulate import Answerer
 from labelwise.models import BinaryRelevance, CompressedLabelGP, OrthogonalTargetGP
 from labelwise.posterior import FloatArray, LabelPosterior
-from labelwise.queries import MutualInformation, Random, Strategy, TargetEntropy
+from labelwise.queries import (
+    AdaptiveMargin,
+    ExpectedLossReduction,
+    LookingStrategy,
+    MutualInformation,
+    Random,
+    Strategy,
+    TargetEntropy,
+)
 from labelwise.records import Question
 
 RATE = 0.5  # codes per label
@@ -51,7 +59,7 @@ class Method:
     """A model and a way of asking; `batch` questions at a time, more than one where a model must be fitted anew."""
 
     model: Callable[..., Any]
-    strategy: Callable[[], Strategy]
+    strategy: Callable[[], Strategy | LookingStrategy]
     batch: int = 1
 
 
@@ -67,7 +75,10 @@ METHODS: dict[str, Method] = {
     "cs_br": Method(OrthogonalTargetGP.bayesian_ridge, lambda: TargetEntropy(measure="variance")),
     "cs_miml": Method(lambda **o: CompressedLabelGP.published(recovery="fast", **o), MutualInformation, batch=10),
     "binary_relevance": Method(BinaryRelevance, Random, batch=25),
+    "mmc": Method(BinaryRelevance, ExpectedLossReduction),
+    "adaptive": Method(BinaryRelevance, AdaptiveMargin),
 }
+TYPE_TWO = ("mmc", "adaptive", "binary_relevance")  # one classifier per label
 MAIN = ("codes", "codes_random", "evb", "evb_random", "vb", "cs_rr", "cs_br")  # on every set and seed
 MORE = ("evb_printed_sign", "cs_miml")  # on corel5k only
 
@@ -96,8 +107,8 @@ def jobs(quick: bool, shared: Path | None) -> Mapping[str, Sequence[Job]]:
         plan["learning"] += [learning("delicious", 0, method, 90) for method in (*MAIN[:3], "cs_rr")]
     plan["period"] = [period(seed, answers) for seed in range(2) for answers in (PERIODS[1:] if quick else PERIODS)]
     plan["rates"] = [learning("corel5k", seed, "codes", n_compressed=rate) for seed in range(2) for rate in RATES]
-    rivals = ("codes", "evb", "binary_relevance")
-    plan["type_two"] = [learning(n, s, m, n_labels=TYPE_TWO_LABELS) for n in sets for s in range(2) for m in rivals]
+    both = ("codes", "evb", *TYPE_TWO)
+    plan["type_two"] = [learning(n, s, m, n_labels=TYPE_TWO_LABELS) for n in sets for s in seeds for m in both]
     plan["times"] = [
         Job(times_run, {"file": str(shared / FILES[name]), "name": name, "n_rows": n_rows})
         for name, n_rows in ((("corel5k", 100),) if quick else (("corel5k", 100), ("corel5k", 200), ("bibtex", 200)))

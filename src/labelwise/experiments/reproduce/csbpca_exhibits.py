@@ -10,7 +10,7 @@ from labelwise.experiments.figures import as_png
 from labelwise.experiments.jobs import Outcome
 from labelwise.experiments.report import Cell, Picture
 from labelwise.experiments.reproduce.claims import Claim, Exhibit, Outcomes, Paper, Verdict
-from labelwise.experiments.reproduce.csbpca import DECODERS, OPTIMIZERS, SPARSITIES, jobs
+from labelwise.experiments.reproduce.csbpca import DECODERS, OPTIMIZERS, SPARSITIES, TYPE_TWO, jobs
 from labelwise.experiments.reproduce.csbpca_data import PAPER_SIZES
 from labelwise.experiments.reproduce.figures import Line, draw_lines
 from labelwise.experiments.statistics import Estimate, paired_difference
@@ -28,11 +28,13 @@ NAMES = {
     "cs_br": "CS-BR",
     "cs_miml": "CS-MIML",
     "binary_relevance": "one classifier per label, random",
+    "mmc": "MMC",
+    "adaptive": "Adaptive",
 }
 OPTIMIZER_NAMES = {"gradient": "GA", "bayes": "B-OPT", "simplex": "S-OPT", "lbfgs": "L-BFGS"}
 PAPER_SECONDS = {"corel5k": (0.58, 0.08, 0.08), "bibtex": (8.71, 0.48, 0.51), "delicious": (1.83, 0.17, 0.20)}
 LASSO, SCALED = DECODERS
-SAYS_SIX, SAYS_SEVEN = "CS-BPCA-GP beats one classifier per label", "CS-BPCA-GP misses fewer labels altogether"
+SAYS_SEVEN = "CS-BPCA-GP misses fewer labels altogether than Adaptive"
 TIE = 0.005  # of macro-F1: less is noise with three seeds
 
 
@@ -243,41 +245,48 @@ def _learning_claims(runs: list[Outcome]) -> list[Claim]:
 
 
 def _type_two(runs: list[Outcome]) -> Exhibit:
-    rows, pictures, gains, missed = [], [], {}, []
+    rows, pictures, missed = [], [], []
+    methods = _distinct(runs, "method")
     for name in _distinct(runs, "set"):
-        for method in _distinct(runs, "method"):
+        for method in methods:
             of = _of(runs, name, method=method)
             zero = np.mean([sum(r == 0 for r in run["recall"]) for run in of])
             cells = [_mean(_ends(of, LASSO)), _mean(_ends(of, SCALED)), Cell(f"{zero:.1f}"), _seconds(of)]
             rows.append((f"{name} · {NAMES[method]}", cells))
             missed.append((method, float(zero)))
-        ours, rival = _of(runs, name, method="evb"), _of(runs, name, method="binary_relevance")
-        gains[name] = paired_difference(_ends(ours, SCALED), _ends(rival, SCALED))
-        lines = [_line(_of(runs, name, method=m), NAMES[m], SCALED) for m in _distinct(runs, "method")]
+        lines = [_line(_of(runs, name, method=m), NAMES[m], SCALED) for m in methods]
         pictures.append(_picture(lines, f"csbpca-type-two-{name}", f"{name}: the 50 most frequent labels"))
     zeros = {method: float(np.mean([z for m, z in missed if m == method])) for method, _ in missed}
-    counts = f"{zeros['evb']:.1f} against {zeros['binary_relevance']:.1f} of 50; without PCA {zeros['codes']:.1f}"
+    counts = f"{zeros['evb']:.1f} against {zeros['adaptive']:.1f} of 50; without PCA {zeros['codes']:.1f}"
     return Exhibit(
         title="Figures 6 and 7: against one classifier per label, and rare labels",
         paragraphs=[
-            "The 50 most frequent labels. MMC and Adaptive are not part of this run: one logistic regression per label "
-            "with random questions stands in for them. Labels never recovered are those of the scaled linear decoder."
+            "The 50 most frequent labels, one question at a time. MMC and Adaptive choose by, and are judged by, one "
+            "logistic regression per label where the paper has support vector machines; random questions are asked of "
+            "the same. Labels never recovered are those of the scaled linear decoder, or of the classifiers."
         ],
         pictures=pictures,
         header=["", "macro-F1, lasso", "macro-F1, scaled linear", "labels with recall 0", "CPU seconds"],
         rows=rows,
         note="At the end, ± one standard error over seeds.",
         claims=[
-            Claim("Figure 6", SAYS_SIX, "especially early", _differences(gains), _beats(*gains.values())),
-            Claim(
-                "Figure 7",
-                SAYS_SEVEN,
-                "1 and 2 against 7 and 9",
-                counts,
-                _fewer(zeros["evb"], zeros["binary_relevance"]),
-            ),
+            *_type_two_claims(runs),
+            Claim("Figure 7", SAYS_SEVEN, "1 and 2 against 7 and 9", counts, _fewer(zeros["evb"], zeros["adaptive"])),
         ],
     )
+
+
+def _type_two_claims(runs: list[Outcome]) -> list[Claim]:
+    """At the end, and over the whole curve, where the paper sees the larger difference."""
+    claims = []
+    for rival in TYPE_TWO:
+        for where, of in (("at the end", _ends), ("over the curve", _areas)):
+            pairs = {n: [_of(runs, n, method=m) for m in ("evb", rival)] for n in _distinct(runs, "set")}
+            gains = {name: paired_difference(of(a, SCALED), of(b, SCALED)) for name, (a, b) in pairs.items()}
+            says = f"CS-BPCA-GP beats {NAMES[rival]}, {where}"
+            paper = "not tried" if rival == "binary_relevance" else "especially early"
+            claims.append(Claim("Figure 6", says, paper, _differences(gains), _beats(*gains.values())))
+    return claims
 
 
 def _fewer(ours: float, theirs: float) -> Verdict:
@@ -329,6 +338,11 @@ def _of(runs: Iterable[Outcome], name: str, **wanted: object) -> list[Outcome]:
 def _ends(runs: Sequence[Outcome], measure: str) -> dict[int, float]:
     """Seed to the last value."""
     return {run["seed"]: run["curve"][-1][measure] for run in runs}
+
+
+def _areas(runs: Sequence[Outcome], measure: str) -> dict[int, float]:
+    """Seed to the mean over the curve."""
+    return {run["seed"]: float(np.mean([point[measure] for point in run["curve"]])) for run in runs}
 
 
 def _mean(by_seed: Mapping[int, float]) -> Cell:

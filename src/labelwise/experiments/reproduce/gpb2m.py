@@ -21,9 +21,19 @@ from labelwise.experiments.jobs import Job, Outcome
 from labelwise.experiments.metrics import evaluate, macro_average_precision, macro_roc_auc
 from labelwise.experiments.reproduce.gpb2m_data import BATCH, FILES, LEAST, START, load_bench
 from labelwise.experiments.simulate import Answerer
-from labelwise.models import BinaryRelevance, LabelGP, LabelMixtureGP
+from labelwise.models import BinaryRelevance, LabelGP, LabelMixtureGP, OrthogonalTargetGP
 from labelwise.posterior import FloatArray
-from labelwise.queries import LabelCovariance, Random, Strategy
+from labelwise.queries import (
+    AdaptiveMargin,
+    DummyLabelRanking,
+    ExpectedLossReduction,
+    LabelCovariance,
+    LookingStrategy,
+    Random,
+    RankedInconsistency,
+    Strategy,
+    TargetEntropy,
+)
 
 TYPES = {"G": slice(0, 8), "C": slice(8, 10), "O": slice(10, 14), "E": slice(14, 18)}  # columns of `make_shapes`
 N_TRAIN, N_TEST = 200, 1500
@@ -37,7 +47,7 @@ RIVALS: dict[str, Callable[[int], Any]] = {
     "gp": lambda seed: BinaryRelevance(GaussianProcessClassifier(GP_KERNEL, random_state=seed), random_state=seed),
     "label_gp": lambda seed: LabelGP(scale="none", random_state=seed),
 }
-QUESTIONS: dict[str, Callable[[], Strategy]] = {
+QUESTIONS: dict[str, Callable[[], Strategy | LookingStrategy]] = {
     "scheduled": lambda: LabelCovariance(start=START),
     "published": lambda: LabelCovariance.published(start=START),
     "covariance_only": lambda: LabelCovariance(weight=0),
@@ -46,6 +56,11 @@ QUESTIONS: dict[str, Callable[[], Strategy]] = {
     "exploring_only": lambda: LabelCovariance(weight=inf),
     "raw": lambda: LabelCovariance.published(weight=1, decay=inf, standardise=False),
     "entropy": lambda: LabelCovariance("entropy", start=START),
+    "mmc": ExpectedLossReduction,
+    "adaptive": AdaptiveMargin,
+    "audi": DummyLabelRanking,
+    "cvirs": RankedInconsistency,
+    "target_entropy": TargetEntropy,
 }
 MIXTURES: dict[str, dict[str, Any]] = {
     "mixture": {"n_components": 30, "gate": "regression"},
@@ -53,12 +68,32 @@ MIXTURES: dict[str, dict[str, Any]] = {
 }
 SEEDS, ROUNDS = 3, 12
 CAMPAIGN_MIXTURE: dict[str, Any] = {"n_components": 15, "restarts": 1}
-ARMS = (
+LEARNERS: dict[str, Callable[[int], Any]] = {  # of campaigns
+    **RIVALS,
+    "mixture": lambda seed: mixture(seed, **CAMPAIGN_MIXTURE),
+    "cs_gp": lambda seed: OrthogonalTargetGP(random_state=seed),
+}
+Arm = tuple[str, str]  # model, questions
+PAPER_RIVALS: dict[Arm, str] = {  # with the names they have in the paper
+    ("linear", "mmc"): "MMC",
+    ("linear", "adaptive"): "Adaptive",
+    ("linear", "audi"): "AUDI",
+    ("linear", "cvirs"): "CVIRS",
+    ("cs_gp", "target_entropy"): "CS-GP",
+}
+ARMS: tuple[Arm, ...] = (
     *(("mixture", name) for name in ("scheduled", "published", "covariance_only", "variance_only", "random")),
     ("label_gp", "random"),
     ("linear", "random"),
+    *PAPER_RIVALS,
 )
-QUICK_ARMS = (("mixture", "scheduled"), ("mixture", "random"), ("label_gp", "random"), ("linear", "random"))
+QUICK_ARMS: tuple[Arm, ...] = (
+    ("mixture", "scheduled"),
+    ("mixture", "random"),
+    ("label_gp", "random"),
+    ("linear", "random"),
+    ("linear", "adaptive"),
+)
 
 
 def mixture(seed: int, **options: Any) -> LabelMixtureGP:
@@ -161,8 +196,7 @@ def campaign_run(file: str, least: int, name: str, seed: int, rounds: int, model
     """Figure 6: 40 items that have every label, then ten at a time."""
     bench = load_bench(file, least, seed)
     truth = bench.test.Y.toarray()
-    learner = mixture(seed, **CAMPAIGN_MIXTURE) if model == "mixture" else RIVALS[model](seed)
-    campaign = Campaign(bench.known, model=learner, strategy=QUESTIONS[questions](), random_state=seed)
+    campaign = Campaign(bench.known, model=LEARNERS[model](seed), strategy=QUESTIONS[questions](), random_state=seed)
     answerer = Answerer(bench.truth)
     curve = []
     began = perf_counter()
