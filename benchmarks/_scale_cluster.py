@@ -1,6 +1,4 @@
-"""Past one machine: the same pool and the same stream on a local Dask cluster of one and of two workers.
-
-    python benchmarks/scale_cluster.py [--quick]
+"""The half of `scale.py` past one machine: a pool and a stream on a local Dask cluster of one and of two workers.
 
 Workers are processes with one thread each, so that two use two cores; shards are files that they open themselves.
 `two_worker_speedup`: 250 questions from a million items of 500 features, one worker's seconds over those of two, code
@@ -11,7 +9,7 @@ compiled before. `same_picks_on_cluster`: whether both picked what one process p
 two blocks of labels, likewise. `online_f1_gap`: macro-F1 of the two blocks on held-out rows less that of one pass with
 one bias for all labels on one machine, `online_same_bits` whether one and two workers learnt the same bits,
 `online_rows_f1_loss` what is lost when two workers learn half of the rows each and merge five times. Label sets are by
-class mass. The last line printed is one JSON object.
+class mass. `scale.py` runs this in a process of its own; the last line printed is one JSON object.
 """
 
 from __future__ import annotations
@@ -184,7 +182,7 @@ def main() -> None:
     parser.add_argument("--only", choices=("picks", "stream"), help="half of it")
     options = parser.parse_args()
     items, features, picks, rows = SIZES[options.size]
-    figures: dict[str, Any] = {"items": items, "features": features, "picks": picks, "rows": rows}
+    figures: dict[str, Any] = {"online_rows": rows}
     with tempfile.TemporaryDirectory() as scratch:
         if options.only != "stream":
             figures |= measure_picks(Path(scratch), items, features, picks)
