@@ -38,7 +38,7 @@ ALLOWED = {
         "streamed_posterior",
     },
     "experiments": BELOW_EXPERIMENTS,
-    "labelling": BELOW_EXPERIMENTS | {"_lazy", "asking", "new_labels"},
+    "labelling": BELOW_EXPERIMENTS | {"_lazy", "asking", "new_labels", "standing"},
     "cluster": {"data", "models", "numerics", "posterior", "queries"},
     "_lazy": set(),
     "cli": BELOW_EXPERIMENTS | {"asking", "cluster", "experiments", "labelling"},

@@ -103,10 +103,10 @@ def stand(told: Told, spent: Spent, X: Any, learn: Learn, decide: Decide, rng: n
     if not judged.items.size:
         return Standing(*counts, None, None, None, None, "ask some questions at random, say control=0.1, to judge by")
     folds = rng.permutation(judged.items.size) % min(FOLDS, judged.items.size)
-    draws = rng.multinomial(judged.items.size, np.full(judged.items.size, 1 / judged.items.size), size=DRAWS)
+    draws = draw_items(judged.items.size, rng)
 
-    def score(select: Select) -> _Score:
-        return _Score.of(judged, _predict(judged, told, select, (X, folds, learn, decide)), draws)
+    def score(select: Select) -> MicroF1:
+        return MicroF1.of(judged.Y, judged.known, _predict(judged, told, select, (X, folds, learn, decide)), draws)
 
     full = score(lambda open_: open_)
     if full.value is None:
@@ -124,7 +124,7 @@ def first_of(answers: Bools, n: int) -> Bools:
     return answers & (np.cumsum(answers) <= n)
 
 
-def _strategy_worth(random: Bools, score: Callable[[Select], _Score]) -> tuple[Estimate | None, Estimate | None]:
+def _strategy_worth(random: Bools, score: Callable[[Select], MicroF1]) -> tuple[Estimate | None, Estimate | None]:
     """What the strategy's answers are worth beside equally many random ones.
 
     Hiding random items takes from the random answers alone, so that equally many are counted after it.
@@ -188,16 +188,22 @@ def _predict(judged: _Judged, told: Told, select: Select, means: tuple[Any, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class _Score:
-    """Micro-F1 of predictions, and of each bootstrap draw of the items."""
+class MicroF1:
+    """Micro-F1 of predictions, None where there is nothing to count, and of each bootstrap draw of the items.
+
+    >>> Y = np.array([[True, False], [True, True]])
+    >>> MicroF1.of(Y, np.ones((2, 2), dtype=bool), Y, draw_items(2, np.random.default_rng(0))).estimate()
+    Estimate(value=1.0, low=1.0, high=1.0)
+    """
 
     value: float | None
     draws: npt.NDArray[np.float64]
 
     @classmethod
-    def of(cls, judged: _Judged, predicted: Bools, draws: npt.NDArray[np.int64]) -> _Score:
-        hits = (judged.Y & predicted).sum(1)  # (n,)
-        sizes = (judged.Y.sum(1) + (predicted & judged.known).sum(1)).astype(np.float64)  # 2 tp + fp + fn
+    def of(cls, Y: Bools, known: Bools, predicted: Bools, draws: npt.NDArray[np.int64]) -> MicroF1:
+        """On what is `known` (n, q), with items as often as in each of the draws (b, n)."""
+        hits = (Y & predicted & known).sum(1)  # (n,)
+        sizes = ((Y & known).sum(1) + (predicted & known).sum(1)).astype(np.float64)  # 2 tp + fp + fn
         below = draws @ sizes
         scores = np.divide(2 * (draws @ hits), below, out=np.zeros(len(draws)), where=below > 0)
         return cls(float(2 * hits.sum() / sizes.sum()) if sizes.any() else None, scores)
@@ -205,8 +211,13 @@ class _Score:
     def estimate(self) -> Estimate:
         return _estimate(self.value or 0.0, self.draws)
 
-    def above(self, other: _Score) -> Estimate:
+    def above(self, other: MicroF1) -> Estimate:
         return _estimate((self.value or 0.0) - (other.value or 0.0), self.draws - other.draws)
+
+
+def draw_items(n: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """(draws, n) how often each item is drawn by a bootstrap."""
+    return rng.multinomial(n, np.full(n, 1 / n), size=DRAWS)
 
 
 def _estimate(value: float, draws: npt.NDArray[np.float64]) -> Estimate:

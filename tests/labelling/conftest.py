@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections.abc import Iterator
 
 import numpy as np
@@ -71,6 +72,16 @@ def make(tmp_path, pool):
     yield make_project
     for project in made:
         project.close()
+
+
+@pytest.fixture
+def copied(filled, tmp_path) -> Iterator[Project]:
+    """A copy for each test of the project that its module has `filled` once."""
+    path = tmp_path / "copy.db"
+    shutil.copy(filled, path)
+    shutil.copytree(f"{filled}.derived", f"{path}.derived")
+    with Project(path) as opened:
+        yield opened
 
 
 def truth(data: LabelData, item: str) -> dict[str, bool]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -46,13 +44,8 @@ def filled(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def project(filled, tmp_path) -> Iterator[Project]:
-    """A copy of its own for each test."""
-    path = tmp_path / "copy.db"
-    shutil.copy(filled, path)
-    shutil.copytree(f"{filled}.derived", f"{path}.derived")
-    with Project(path) as opened:
-        yield opened
+def project(copied) -> Project:
+    return copied
 
 
 def found(project: Project, **search) -> list[str]:

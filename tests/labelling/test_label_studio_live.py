@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -39,13 +37,8 @@ def filled(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def project(filled, tmp_path) -> Iterator[Project]:
-    """A copy of its own for each test."""
-    path = tmp_path / "copy.db"
-    shutil.copy(filled, path)
-    shutil.copytree(f"{filled}.derived", f"{path}.derived")
-    with Project(path) as opened:
-        yield opened
+def project(copied) -> Project:
+    return copied
 
 
 def no_belief(contents):

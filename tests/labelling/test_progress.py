@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -60,13 +58,8 @@ def filled(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def project(filled, tmp_path) -> Iterator[Project]:
-    """A copy of its own for each test."""
-    path = tmp_path / "copy.db"
-    shutil.copy(filled, path)
-    shutil.copytree(f"{filled}.derived", f"{path}.derived")
-    with Project(path) as opened:
-        yield opened
+def project(copied) -> Project:
+    return copied
 
 
 @pytest.mark.parametrize("location", ["postgresql"], indirect=True)

@@ -13,9 +13,8 @@ from labelwise.labelling.learner import Learner
 from labelwise.labelling.store.labels import StoredLabels
 from labelwise.labelling.tally import Tally
 from labelwise.posterior import FloatArray
+from labelwise.standing import LEVEL, MicroF1, draw_items
 
-DRAWS = 500  # bootstrap draws of the items
-LEVEL = 0.9  # of intervals
 BINS = 10  # of the probabilities, for calibration
 
 Bools = npt.NDArray[np.bool_]
@@ -28,18 +27,13 @@ def estimate_f1(Y: Bools, known: Bools, predicted: Bools, random_state: int) -> 
     >>> estimate_f1(Y, np.ones((2, 2), dtype=bool), Y, 0)
     {'f1': 1.0, 'low': 1.0, 'high': 1.0, 'items': 2, 'entries': 4}
     """
-    hits = (Y & predicted & known).sum(1)  # (n,)
-    sizes = ((Y & known).sum(1) + (predicted & known).sum(1)).astype(np.float64)  # 2 tp + fp + fn
     counts = {"items": int(known.any(1).sum()), "entries": int(known.sum())}
-    if sizes.sum() == 0:
+    score = MicroF1.of(Y, known, predicted, draw_items(Y.shape[0], np.random.default_rng(random_state)))
+    if score.value is None:
         return {"f1": None, "low": None, "high": None, **counts}
-    rng = np.random.default_rng(random_state)
-    drawn = rng.multinomial(Y.shape[0], np.full(Y.shape[0], 1 / Y.shape[0]), size=DRAWS)  # (draws, n)
-    below = drawn @ sizes
-    scores = np.divide(2 * (drawn @ hits), below, out=np.zeros(DRAWS), where=below > 0)
-    low, high = np.quantile(scores, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    values = {"f1": 2 * hits.sum() / sizes.sum(), "low": low, "high": high}
-    return {**{name: round(float(value), 4) for name, value in values.items()}, **counts}
+    found = score.estimate()
+    values = {"f1": found.value, "low": found.low, "high": found.high}
+    return {**{name: round(value, 4) for name, value in values.items()}, **counts}
 
 
 def base_rate(yes: int, no: int) -> dict[str, float]:

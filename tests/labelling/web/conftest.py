@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 pytest.importorskip("fastapi", reason="the page needs the extra serve")
 
+from labelling.web.browsing import ARGUMENTS, CHROMIUM
 from labelling.web.site_client import Person
 from labelwise.labelling import Project
 from labelwise.labelling.web.app import create_app
@@ -41,3 +42,13 @@ def sign_in(project) -> Callable[..., Person]:
         return person
 
     return enter
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """The system's Chromium; modules that use it skip where there is none."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright, a test dependency")
+    with playwright.sync_playwright() as driver:
+        launched = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield launched
+        launched.close()

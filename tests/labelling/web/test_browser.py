@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labelling.web.browsing import ARGUMENTS, CHROMIUM, PATIENCE, Desk, Process, free_port, serving
+from labelling.web.browsing import CHROMIUM, PATIENCE, Desk, Process, free_port, serving
 from labelwise import LabelData
 from labelwise.labelling import web
 
@@ -17,14 +17,6 @@ playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine to test the page with")
 LABELS = ("left", "low", "far")
 NAME = "e => e.ariaLabel || e.textContent.trim() || [...(e.labels ?? [])].map(l => l.textContent).join()"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        launched = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield launched
-        launched.close()
 
 
 @pytest.fixture

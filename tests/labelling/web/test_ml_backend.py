@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -56,12 +54,8 @@ def filled(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def project(filled, tmp_path) -> Iterator[Project]:
-    path = tmp_path / "copy.db"
-    shutil.copy(filled, path)
-    shutil.copytree(f"{filled}.derived", f"{path}.derived")
-    with Project(path) as opened:
-        yield opened
+def project(copied) -> Project:
+    return copied
 
 
 @pytest.fixture

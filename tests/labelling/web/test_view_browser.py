@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from labelling.web.browsing import ARGUMENTS, CHROMIUM, PATIENCE, serving
+from labelling.web.browsing import CHROMIUM, PATIENCE, serving
 from labelwise import Answer, LabelData
 from labelwise.labelling import Project
 
@@ -18,14 +16,6 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium o
 
 PAGES = ("/progress", "/browse", "/browse/item?name=p1", "/vocabulary", "/vocabulary/change?what=retire&label=label+1")
 OVERFLOW = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        launched = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="module")
@@ -56,12 +46,8 @@ def filled(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def project(filled, tmp_path) -> Iterator[Project]:
-    path = tmp_path / "copy.db"
-    shutil.copy(filled, path)
-    shutil.copytree(f"{filled}.derived", f"{path}.derived")
-    with Project(path) as opened:
-        yield opened
+def project(copied) -> Project:
+    return copied
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from urllib.parse import quote
@@ -60,13 +58,8 @@ def filled(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def busy(filled, tmp_path) -> Iterator[Project]:
-    """A copy of its own for each test."""
-    path = tmp_path / "copy.db"
-    shutil.copy(filled, path)
-    shutil.copytree(f"{filled}.derived", f"{path}.derived")
-    with Project(path) as opened:
-        yield opened
+def busy(copied) -> Project:
+    return copied
 
 
 @pytest.fixture
