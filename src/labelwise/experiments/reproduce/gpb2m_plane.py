@@ -105,21 +105,21 @@ def sizes(runs: list[Outcome]) -> Exhibit:
         wanted = {"n_train": n_train, "n_components": n_components, "prune_ratio": ratio}
         return [run for run in runs if wanted.items() <= run.items()]
 
-    sizes = sorted(set(distinct(runs, "n_components")))
+    counts = sorted(set(distinct(runs, "n_components")))
     few = min(distinct(runs, "n_train"))
     settings = ((few, 0.0), (N_TRAIN, 0.0), (N_TRAIN, 0.6))
-    macro = {(s, k): float(np.mean([run["macro"] for run in of(s[0], k, s[1])])) for s in settings for k in sizes}
+    macro = {(s, k): float(np.mean([run["macro"] for run in of(s[0], k, s[1])])) for s in settings for k in counts}
     rows = [
-        (f"{n} items" + (f", pruned at {ratio}" if ratio else ""), [cell(macro[(n, ratio), k]) for k in sizes])
+        (f"{n} items" + (f", pruned at {ratio}" if ratio else ""), [cell(macro[(n, ratio), k]) for k in counts])
         for n, ratio in settings
     ]
-    kept = ", ".join(f"{np.mean([run['kept'] for run in of(N_TRAIN, k, 0.6)]):.0f} of {k}" for k in sizes)
-    first, last = (sizes[int(np.argmax([macro[setting, k] for k in sizes]))] for setting in settings[:2])
-    lost = [macro[settings[2], k] - macro[settings[1], k] for k in sizes]
+    kept = ", ".join(f"{np.mean([run['kept'] for run in of(N_TRAIN, k, 0.6)]):.0f} of {k}" for k in counts)
+    first, last = (counts[int(np.argmax([macro[setting, k] for k in counts]))] for setting in settings[:2])
+    lost = [macro[settings[2], k] - macro[settings[1], k] for k in counts]
     return Exhibit(
         title="Sections 4.2 and 4.3: how many components",
         paragraphs=[f"The synthetic set, one fit each. Pruning once after convergence leaves {kept} components."],
-        header=["macro ROC-AUC", *(f"K = {k}" for k in sizes)],
+        header=["macro ROC-AUC", *(f"K = {k}" for k in counts)],
         rows=rows,
         note=f"Mean over {_n_seeds(runs)} seeds.",
         claims=[
