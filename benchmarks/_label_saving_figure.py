@@ -1,4 +1,4 @@
-"""The picture and the table of docs/study.md, from the saved result of `label_saving.py`.
+"""The picture of docs/study.md, from the saved result of `label_saving.py`.
 
 python benchmarks/_label_saving_figure.py
 """
@@ -14,23 +14,6 @@ import matplotlib.pyplot as plt
 ROOT = Path(__file__).resolve().parents[1]
 RESULT = ROOT / "benchmarks" / "results" / "label_saving.json"
 PICTURE = ROOT / "docs" / "images" / "label-saving.png"
-
-
-def table(figures):
-    """Markdown rows: set, mean share, the two it is the larger of, seeds."""
-
-    def cell(value):
-        return "not within 90 %" if value is None else f"{value:.2f}"
-
-    rows = []
-    for name, row in figures["arms"]["default"].items():
-        cells = " | ".join(cell(row[key]) for key in ("share", "macro_ap", "precision"))
-        rows.append(f"| {name} | {cells} | {len(row['by_seed'])} |")
-    head = [
-        "| set | share of the answers | for macro AP | for precision@1–3 | seeds |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    return "\n".join([*head, *rows, f"| median | {cell(figures['median']['default'])} | | | |"])
 
 
 def draw(figures, path):
@@ -51,4 +34,3 @@ def draw(figures, path):
 if __name__ == "__main__":
     figures = json.loads(RESULT.read_text(encoding="utf-8"))["figures"]
     draw(figures, PICTURE)
-    print(table(figures))

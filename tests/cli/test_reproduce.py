@@ -59,6 +59,7 @@ def test_one_paper_is_told_with_its_report(here):
         "claims": [
             {"where": "Table 1", "says": "it doubles", "paper": "6", "ours": "6", "verdict": "holds"},
         ],
+        "tables": [],
     }
 
 

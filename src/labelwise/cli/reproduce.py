@@ -24,7 +24,7 @@ def reproduce(
     jobs: Annotated[int | None, typer.Option(help="Computations side by side. Default: all cores.")] = None,
     cluster: ClusterOption = None,
     saved: Annotated[bool, typer.Option("--saved", help="Compute nothing: tell what is in the folder so far.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the claims for machines.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print claims and tables for machines.")] = False,
 ) -> None:
     """Repeat a paper's experiments: each claim, the figure in the paper, ours, and the verdict.
 
@@ -65,7 +65,7 @@ def reproduce(
     accounts, report = gather(wanted, folder, quick=quick, shared=shared)
     if as_json:
         content = as_plain(accounts, report)
-        one = {"paper": paper, "claims": content["papers"][0]["claims"]}
+        one = {"paper": paper, **{name: content["papers"][0][name] for name in ("claims", "tables")}}
         typer.echo(json.dumps(content if paper == "all" else one, indent=2))
         return
     print_accounts(accounts)

@@ -87,12 +87,18 @@ def as_plain(accounts: Sequence[Account], report: Path) -> dict[str, Any]:
                 "finished": account.finished,
                 "pieces": account.pieces,
                 "claims": [asdict(claim) for claim in account.claims],
+                "tables": [_plain_table(exhibit) for exhibit in account.exhibits if exhibit.rows],
             }
             for account in accounts
         ],
         "verdicts": count_verdicts([claim for account in accounts for claim in account.claims]),
         "report": str(report),
     }
+
+
+def _plain_table(exhibit: Exhibit) -> dict[str, Any]:
+    rows = [[name, *(cell.text for cell in cells)] for name, cells in exhibit.rows]
+    return {"title": exhibit.title, "header": list(exhibit.header), "rows": rows}
 
 
 def told(accounts: Sequence[Account]) -> str:

@@ -1,14 +1,9 @@
-"""The tables of docs/peers.md from the saved figures; run it after a new benchmark to bring the page up to date."""
+"""The tables of docs/peers.md from the saved figures; `_tables.py` puts them there."""
 
 from __future__ import annotations
 
-import json
-import re
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
-PAGE, SAVED = ROOT / "docs" / "peers.md", ROOT / "benchmarks" / "results" / "peers.json"
 HEADLINE = {
     "fastest_peer_over_ours_same_classifier": "same classifier, strategy by strategy, the least ratio",
     "fastest_peer_over_our_default": "our default campaign against the fastest of all peers",
@@ -87,16 +82,3 @@ def number(value: float | None) -> str:
 def table(head: list[str], rows: list[list[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def fill(page: str, figures: dict[str, Any]) -> str:
-    """The page with every table between its marks replaced."""
-    for name, text in tables(figures).items():
-        pattern = rf"(<!-- {name} -->\n)(?:.*?\n)??(<!-- end -->)"
-        page = re.sub(pattern, lambda found, text=text: f"{found[1]}{text}\n{found[2]}", page, flags=re.S)
-    return page
-
-
-if __name__ == "__main__":
-    saved = json.loads(SAVED.read_text(encoding="utf-8"))["figures"]
-    PAGE.write_text(fill(PAGE.read_text(encoding="utf-8"), saved), encoding="utf-8")

@@ -1,0 +1,170 @@
+"""The tables of the docs from the saved figures; run it after a benchmark to bring the pages up to date.
+
+    python benchmarks/_tables.py
+
+A table stands between `<!-- name -->` and `<!-- end -->` on its page. Tests hold the pages to what this would write.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent / "_peers"))
+
+from peer_tables import table
+from peer_tables import tables as of_peers
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+ARENA_METRICS = ("macro_roc_auc", "macro_f1", "precision_at_1_3", "macro_average_precision")
+PAPERS = ("miml", "csbpca", "bomc", "gpb2m", "mllcs")
+VERDICTS = ("holds", "holds in part", "undecided", "does not hold")
+Tables = dict[str, str]  # name to text
+
+
+def of_arena(figures: dict[str, Any]) -> Tables:
+    """Of every pairing: mean ranks by each metric, the gain over random by two, and the answers it needs."""
+    rows: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
+    for row in figures["standings"]:
+        rows.setdefault((row["model"], row["strategy"]), {})[row["metric"]] = row
+    head = ["model", "strategy", "rank: AUC", "F1", "precision@1–3", "AP", "gain in precision@1–3", "gain in AP"]
+    lines = []
+    for (model, strategy), by_metric in rows.items():
+        ranks = [f"{by_metric[metric]['mean_rank']:.1f}" for metric in ARENA_METRICS]
+        gains = [_gain(by_metric[metric]) for metric in ARENA_METRICS[2:]]
+        lines.append([model, strategy, *ranks, *gains, _share(by_metric[ARENA_METRICS[3]])])
+    said = f"{figures['runs']} runs of {figures['runs_of_the_whole_arena']}, {len(figures['sets'])} sets."
+    return {"arena": table([*head, "answers for random's AP"], lines), "arena runs": said}
+
+
+def _gain(row: dict[str, Any]) -> str:
+    if row["gain"] is None:
+        return "—"
+    text = f"{row['gain']:+.3f} ({row['gain_low']:+.3f} to {row['gain_high']:+.3f})"
+    return f"**{text}**" if row["verdict"] in ("better", "worse") else text
+
+
+def _share(row: dict[str, Any]) -> str:
+    return "never" if row["answers_needed"] is None else f"{100 * row['answers_needed']:.0f} %"
+
+
+def of_label_saving(figures: dict[str, Any]) -> Tables:
+    """Shares of the answers that the default pair campaign needs, and what the default item campaign gains."""
+
+    def cell(value: float | None) -> str:
+        return "not within 90 %" if value is None else f"{value:.2f}"
+
+    rows = [
+        [name, *(cell(row[key]) for key in ("share", "macro_ap", "precision")), " ".join(map(_short, row["by_seed"]))]
+        for name, row in figures["arms"]["default"].items()
+    ]
+    rows.append(["median", cell(figures["median"]["default"]), "", "", ""])
+    head = ["set", "share of the answers", "for macro AP", "for precision@1–3", "each seed"]
+    gains = [[name, *map(_points, (row["macro_ap"], row["precision"]))] for name, row in figures["items"].items()]
+    return {
+        "label saving": table(head, rows),
+        "items": table(["set", "macro AP, points", "precision@1–3, points"], gains),
+        "label saving seeds": f"{figures['seeds']} seeds.",
+    }
+
+
+def _short(value: float | None) -> str:
+    return "—" if value is None else f"{value:.2f}".removeprefix("0")
+
+
+def _points(row: dict[str, float]) -> str:
+    return f"{100 * row['gain']:+.1f} ± {100 * row['standard_error']:.1f}"
+
+
+def of_scale(figures: dict[str, Any]) -> Tables:
+    sizes = [f"{n:,}".replace(",", " ") + " items" for n in figures["items"]]
+    rows = [
+        ["processor seconds for 250 questions", *(f"{value:.1f}" for value in figures["cpu_seconds"])],
+        ["peak memory, GiB", *(f"{value:.2f}" for value in figures["peak_gib"])],
+    ]
+    facts = {
+        "the million against the bare passes over the same files": f"{figures['million_ratio_to_passes']:.2f} ×",
+        "seconds grow as items to the power of": f"{figures['slope_time']:.2f}",
+        "picks from 100 000 items as in memory": _yes(figures["same_picks"]),
+        "two workers against one, 250 questions from the million": f"{figures['two_worker_speedup']:.2f} ×",
+        "picks on the cluster as on one machine": _yes(figures["same_picks_on_cluster"]),
+        "picks after `kill -9` of one of two workers in the middle": _yes(figures["same_picks_after_kill"], "the same"),
+        "`OnlineBayes`, a million rows, 300 labels, two workers by labels against one": (
+            f"{figures['online_two_worker_speedup']:.2f} ×"
+        ),
+        "macro-F1 of two blocks of labels less that of one process": f"{figures['online_f1_gap']:+.4f}",
+        "macro-F1 lost by two parts of the rows that merge five times": f"{figures['online_rows_f1_loss']:+.4f}",
+    }
+    return {"scale": table(["", *sizes], rows), "scale facts": table(["", ""], [list(fact) for fact in facts.items()])}
+
+
+def _yes(value: bool, word: str = "yes") -> str:
+    return word if value else "no"
+
+
+def of_papers(saved: Mapping[str, dict[str, Any]]) -> Tables:
+    """Every paper's claims, the count of verdicts, and the macro-F1 of figure 5 of the second paper."""
+    found = {f"claims {name}": _claims(content["claims"]) for name, content in saved.items()}
+    verdicts = [claim["verdict"] for content in saved.values() for claim in content["claims"]]
+    count = {verdict: verdicts.count(verdict) for verdict in VERDICTS}
+    words = "{} hold, {} hold in part, {} are undecided and {} do not hold".format(*count.values())
+    found["verdicts"] = f"The full runs below, together: of {len(verdicts)} claims {words}."
+    found["macro-F1 csbpca"] = _by_set(saved["csbpca"]["tables"], "Figure 5")
+    found["type two csbpca"] = _by_set(saved["csbpca"]["tables"], "Figures 6 and 7")
+    return found
+
+
+def _claims(claims: list[dict[str, str]]) -> str:
+    rows = [[claim[key] for key in ("where", "says", "ours", "verdict")] for claim in claims]
+    return table(["where", "the paper says", "here", "verdict"], rows)
+
+
+def _by_set(exhibits: list[dict[str, Any]], start: str) -> str:
+    """An exhibit with rows "set · method": methods down, sets across, both decoders in a cell."""
+    (exhibit,) = [each for each in exhibits if each["title"].startswith(start)]
+    cells: dict[str, dict[str, str]] = {}
+    for name, lasso, scaled, *_ in exhibit["rows"]:
+        of_set, _, method = name.partition(" · ")
+        cells.setdefault(method, {})[of_set] = " / ".join(value.partition(" ")[0] for value in (lasso, scaled))
+    sets = list(dict.fromkeys(name.partition(" · ")[0] for name, *_ in exhibit["rows"]))
+    return table(["", *sets], [[method, *(row.get(name, "—") for name in sets)] for method, row in cells.items()])
+
+
+PAGES: dict[str, tuple[str, Callable[[dict[str, Any]], Tables]]] = {
+    "peers.md": ("peers", of_peers),
+    "simulate.md": ("arena", of_arena),
+    "study.md": ("label_saving", of_label_saving),
+    "large-pools.md": ("scale", of_scale),
+}
+
+
+def wanted() -> dict[str, Tables]:
+    """Page to its tables, of everything that is saved."""
+    found = {}
+    for page, (name, make) in PAGES.items():
+        file = RESULTS / f"{name}.json"
+        if file.exists():
+            saved = json.loads(file.read_text(encoding="utf-8"))
+            found[page] = make(saved.get("figures", saved))
+    files = {name: RESULTS / f"reproduce_{name}.json" for name in PAPERS}
+    papers = {name: json.loads(file.read_text(encoding="utf-8")) for name, file in files.items()}
+    return found | {"reproduce.md": of_papers(papers)}
+
+
+def fill(text: str, tables: Tables) -> str:
+    """The page with every table between its marks replaced."""
+    for name, content in tables.items():
+        pattern = rf"(<!-- {re.escape(name)} -->\n).*?(<!-- end -->)"
+        text = re.sub(pattern, lambda found, new=content: f"{found[1]}{new}\n{found[2]}", text, flags=re.S)
+    return text
+
+
+if __name__ == "__main__":
+    for page, tables in wanted().items():
+        path = ROOT / "docs" / page
+        path.write_text(fill(path.read_text(encoding="utf-8"), tables), encoding="utf-8")
