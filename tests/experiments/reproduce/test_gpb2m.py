@@ -57,12 +57,15 @@ def test_a_bench_keeps_test_items_apart_and_prepares_on_the_pool(monkeypatch):
     np.testing.assert_array_equal(again.truth.X, bench.truth.X)
 
 
-def test_dense_features_are_standardised_by_the_pool(tmp_path):
-    write(make_shapes(700, random_state=0), tmp_path / "shapes.jsonl")
+def test_dense_features_are_standardised_by_the_pool_and_rows_have_unit_length(tmp_path):
+    data = make_shapes(700, random_state=0)
+    write(data, tmp_path / "shapes.jsonl")
     bench = load_bench(tmp_path / "shapes.jsonl", 5, seed=0)
-    np.testing.assert_allclose(bench.truth.X.mean(0), 0, atol=1e-9)
-    np.testing.assert_allclose(bench.truth.X.std(0), 1)
-    assert abs(bench.test.X.mean()) > 1e-6
+    rows = [[data.item_ids.index(item) for item in part.item_ids] for part in (bench.truth, bench.test)]
+    pool, test = (np.asarray(data.X)[each] for each in rows)
+    expected = (test - pool.mean(0)) / pool.std(0)
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(bench.test.X, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("arm", [("label_gp", "random"), ("mixture", "scheduled")])

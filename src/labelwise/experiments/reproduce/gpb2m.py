@@ -68,10 +68,11 @@ MIXTURES: dict[str, dict[str, Any]] = {
 }
 SEEDS, ROUNDS = 3, 12
 CAMPAIGN_MIXTURE: dict[str, Any] = {"n_components": 15, "restarts": 1}
-LEARNERS: dict[str, Callable[[int], Any]] = {  # of campaigns
-    **RIVALS,
+LEARNERS: dict[str, Callable[[int], Any]] = {  # of campaigns, whose features are prepared alike for all
     "mixture": lambda seed: mixture(seed, **CAMPAIGN_MIXTURE),
-    "cs_gp": lambda seed: OrthogonalTargetGP(random_state=seed),
+    "linear": lambda seed: BinaryRelevance(scale="none", random_state=seed),
+    "label_gp": RIVALS["label_gp"],
+    "cs_gp": lambda seed: OrthogonalTargetGP(scale="none", random_state=seed),
 }
 Arm = tuple[str, str]  # model, questions
 PAPER_RIVALS: dict[Arm, str] = {  # with the names they have in the paper

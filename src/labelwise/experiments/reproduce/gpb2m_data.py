@@ -40,8 +40,8 @@ class Bench(NamedTuple):
 def load_bench(file: str | Path, least: int, seed: int) -> Bench:
     """Frequent labels only; a random pool and test set; features prepared on the pool; a start that has every label.
 
-    Sparse rows (words) are weighted by tf-idf, projected on the pool's 300 leading singular vectors and scaled to unit
-    length; dense features are standardised.
+    Sparse rows (words) are weighted by tf-idf and projected on the pool's 300 leading singular vectors; dense features
+    are standardised. Rows are then scaled to unit length.
     """
     data = frequent_labels(read(file), least)
     rng = np.random.default_rng([seed, 3])
@@ -89,7 +89,7 @@ def knowing(data: LabelData, rows: npt.NDArray[np.intp]) -> LabelData:
 def _prepared(pool: Any, test: Any) -> tuple[Any, Any]:
     if not sp.issparse(pool):
         scaler = StandardScaler().fit(pool)
-        return scaler.transform(pool), scaler.transform(test)
+        return normalize(scaler.transform(pool)), normalize(scaler.transform(test))
     weights = TfidfTransformer(sublinear_tf=False).fit(pool)
     dimensions = min(DIMENSIONS, *(size - 1 for size in pool.shape))
     leading = TruncatedSVD(dimensions, random_state=0).fit(weights.transform(pool))
