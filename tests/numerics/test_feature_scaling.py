@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from labelwise.numerics.feature_scaling import learn_scaling
+from labelwise.numerics.feature_scaling import are_principal_axes, learn_scaling
 
 X = np.array([[1.0, 5.0, 0.0], [2.0, 5.0, 3.0], [4.0, 5.0, -3.0], [3.0, 5.0, 0.0]])
 
@@ -56,3 +56,40 @@ def test_rounding_of_a_constant_is_not_a_feature():
     column = np.full(7, 0.1) + np.array([0, 1, 0, 1, 0, 1, 0]) * 1e-17
     assert not learn_scaling(column[:, None] * 1e6, "auto").weight.any()
     assert learn_scaling(np.array([[1e-12], [2e-12]]), "auto").weight.any()  # small numbers may be all there is
+
+
+# ---- principal axes ----
+
+
+def topics(n=200, words=60, seed=0):
+    """Counts of words that come in groups, and their leading singular vectors."""
+    rng = np.random.default_rng(seed)
+    weights = rng.dirichlet(np.full(12, 0.3), size=n) @ rng.dirichlet(np.full(words, 0.1), size=12)
+    counts = rng.poisson(40 * weights).astype(float)
+    left, sizes, _ = np.linalg.svd(counts, full_matrices=False)
+    return counts, (left * sizes)[:, :30]
+
+
+@pytest.mark.parametrize("n", [30, 200])
+def test_singular_vectors_keep_their_sizes_and_rows_have_unit_length(n):
+    _, vectors = topics()
+    some = vectors[np.random.default_rng(1).permutation(200)[:n]]
+    expected = some / np.linalg.norm(some, axis=1, keepdims=True)
+    np.testing.assert_allclose(learn_scaling(some, "auto")(some), expected)
+
+
+def test_columns_in_units_of_their_own_are_standardised():
+    counts, vectors = topics()
+    rng = np.random.default_rng(2)
+    assert not are_principal_axes(counts)
+    assert not are_principal_axes(vectors[:, rng.permutation(30)])  # unrelated, but in no order
+    assert not are_principal_axes(rng.standard_normal((200, 30)) * rng.lognormal(0, 3, 30))
+    steps = np.cumsum(rng.standard_normal((200, 30)), axis=1)[:, ::-1]
+    assert not are_principal_axes(steps)  # sorted by size, but related
+    assert not are_principal_axes(np.ones((5, 30))) and not are_principal_axes(vectors[:2])
+
+
+def test_a_table_sorted_by_chance_is_rare():
+    rng = np.random.default_rng(3)
+    found = [are_principal_axes(rng.standard_normal((50, d)) * rng.lognormal(0, 1, d)) for d in (11, 20, 40) * 100]
+    assert np.mean(found) < 0.01

@@ -31,9 +31,9 @@ class BinaryRelevance(LabelModel):
     classifier : scikit-learn classifier with `predict_proba` or `decision_function`, optional
         Cloned for each label, instead of the logistic regression.
     scale : "auto" or "none"
-        How features are prepared for the logistic regression. "auto": columns of dense features standardised, then
-        rows scaled to unit length; rows of at most ten dense features keep their lengths. A classifier that is given
-        sees the features as they are: give a pipeline to prepare them.
+        How features are prepared for the logistic regression. "auto": columns of dense features standardised, unless
+        they look like principal axes, then rows scaled to unit length; rows of at most ten dense features keep their
+        lengths. A classifier that is given sees the features as they are: give a pipeline to prepare them.
     n_jobs : int, optional
         Labels fitted side by side, as in joblib, where a classifier is given.
     random_state : int, RandomState or None

@@ -67,8 +67,8 @@ class CompressedLabelGP(LabelModel):
     length_scale, noise_variance : float, optional
         Of the rbf kernel, in units of the prepared features, and of the codes. By default both by evidence.
     scale : "auto" or "none"
-        How features are prepared. "auto": columns of dense features standardised, then rows scaled to unit length;
-        rows of at most ten dense features keep their lengths.
+        How features are prepared. "auto": columns of dense features standardised, unless they look like principal
+        axes, then rows scaled to unit length; rows of at most ten dense features keep their lengths.
     n_iterations : int
         Of the variational updates.
     prior_shape, prior_rate : float

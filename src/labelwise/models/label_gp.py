@@ -35,8 +35,8 @@ class LabelGP(LabelModel):
     kernel : "auto", "linear", "rbf" or "rbf+linear"
         A constant is always added, see `bias`. "auto" takes the one with the best evidence.
     scale : "auto" or "none"
-        How features are prepared. "auto": columns of dense features standardised, then rows scaled to unit length;
-        rows of at most ten dense features keep their lengths.
+        How features are prepared. "auto": columns of dense features standardised, unless they look like principal
+        axes, then rows scaled to unit length; rows of at most ten dense features keep their lengths.
     noise_ratio, length_scale, linear_share : float, optional
         The noise variance relative to the kernel, the length-scale of the rbf part in units of the prepared features,
         and the weight of the linear part of "rbf+linear". What is not given is chosen by evidence.

@@ -67,8 +67,8 @@ class LabelMixtureGP(LabelModel):
     equation9 : "full" or "printed"
         "printed" leaves two terms out of the update of responsibilities, as the paper prints it.
     scale : "auto" or "none"
-        How features are prepared. "auto": columns of dense features standardised, then rows scaled to unit length;
-        rows of at most ten dense features keep their lengths.
+        How features are prepared. "auto": columns of dense features standardised, unless they look like principal
+        axes, then rows scaled to unit length; rows of at most ten dense features keep their lengths.
     max_sweeps, tolerance : int, float
         Sweeps over all parameters end when the bound changes by less than `tolerance`, relative, or at `max_sweeps`.
     warm_sweeps : int

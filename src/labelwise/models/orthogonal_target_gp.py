@@ -85,8 +85,8 @@ class OrthogonalTargetGP(LabelModel):
     labels_per_item : int, optional
         Labels that "omp", "binary_mp" and "cosamp" pick; by default the average of the known rows.
     scale : "auto" or "none"
-        How features are prepared. "auto": columns of dense features standardised, then rows scaled to unit length;
-        rows of at most ten dense features keep their lengths.
+        How features are prepared. "auto": columns of dense features standardised, unless they look like principal
+        axes, then rows scaled to unit length; rows of at most ten dense features keep their lengths.
     max_rows : int
         Of more rows to fit on, so many are drawn at random.
     random_state : int, RandomState, Generator or None

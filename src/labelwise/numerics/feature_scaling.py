@@ -1,4 +1,9 @@
-"""Features made comparable before a kernel sees them: columns standardised, rows of unit length."""
+"""Features made comparable before a kernel sees them: columns standardised, rows of unit length.
+
+Columns of a table come in units of their own, and standardising makes them comparable. Not so principal components and
+singular vectors: there the spread of a column says how much it matters, and once standardised the last ones are noise
+that drowns the first.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from scipy.stats import rankdata
 
 from labelwise.numerics.kernels import squared_norms
 
 FloatArray = npt.NDArray[np.floating[Any]]
 FEW = 10  # dense features up to which the length of a row counts
+ORDERED = 0.55  # rank correlation of size and place, above which columns count as sorted by size; more where few
+UNRELATED = 3.0  # times what the squared correlations of unrelated columns are on average
+LOOKED_AT = 2000  # rows, for whether columns are related
 CONSTANT = 1e-9  # a column whose sd is below this share of its largest value is rounding, not information
 
 
@@ -45,6 +54,8 @@ def learn_scaling(X: Any, scale: str) -> FeatureScaling:
     """The scaling of `scale`: "none" leaves features alone; "auto" standardises the columns of dense features and
     makes rows of unit length. Constant columns are dropped: whatever they hold later was never learnt from.
 
+    Columns that look like principal axes, unrelated and sorted by size, are left as they are, as sparse ones are.
+
     Dense rows with few features keep their lengths, which carry information there (a plane would become a circle),
     and are divided by √d, so that they are of unit length on average.
     """
@@ -58,7 +69,36 @@ def learn_scaling(X: Any, scale: str) -> FeatureScaling:
     weight = np.divide(1.0, spread, out=np.zeros_like(spread), where=varies)
     if X.shape[1] <= FEW:
         return FeatureScaling(X.mean(axis=0), weight / np.sqrt(X.shape[1]))
+    if are_principal_axes(X):
+        return FeatureScaling(unit_rows=True)
     return FeatureScaling(X.mean(axis=0), weight, unit_rows=True)
+
+
+def are_principal_axes(X: FloatArray) -> bool:
+    """Whether columns look like principal components or singular vectors: sorted by size, and unrelated.
+
+    >>> rows = np.random.default_rng(0).standard_normal((60, 40))
+    >>> are_principal_axes(rows * 0.9 ** np.arange(40)), are_principal_axes(rows)
+    (True, False)
+    """
+    n, d = X.shape
+    sizes, place = rankdata(np.einsum("nd,nd->d", X, X)), np.arange(1, d + 1)
+    if n < 3 or -_correlation(sizes, place) < max(ORDERED, 3.0 / np.sqrt(d - 1)):  # three sd of unsorted ones
+        return False
+    X = X[:: -(-n // LOOKED_AT)]
+    n, centred = X.shape[0], X - X.mean(axis=0)
+    spread = centred.std(axis=0)
+    Z = centred[:, spread > 0] / spread[spread > 0]  # (n, k)
+    k = Z.shape[1]
+    products = Z.T @ Z if k <= n else Z @ Z.T  # the same sum of squares
+    squared = (np.einsum("ij,ij->", products, products) / n**2 - k) / max(k * (k - 1), 1)
+    return bool(squared * (n - 1) < UNRELATED)
+
+
+def _correlation(a: FloatArray, b: npt.NDArray[Any]) -> float:
+    a, b = a - a.mean(), b - b.mean()
+    length = np.sqrt((a @ a) * (b @ b))
+    return float(a @ b / length) if length > 0 else 0.0
 
 
 def unit_rows(X: Any) -> Any:
