@@ -373,3 +373,12 @@ def test_wrong_settings_name_the_value_and_the_cure(settings, message):
 def test_any_source_of_chance_will_do(seed):
     X, Y = problem(n=30)
     assert LabelGP(n_search=20, random_state=seed).fit(X, Y).predict(X).shape == Y.shape
+
+
+@pytest.mark.parametrize("kernel", ["auto", "rbf", "linear", "rbf+linear"])
+@pytest.mark.parametrize("scale", ["auto", "none"])
+def test_features_that_say_nothing_leave_the_base_rates(kernel, scale):
+    Y = np.random.default_rng(0).random((80, 4)) < [0.36, 0.58, 0.35, 0.1]
+    for rows in (slice(None), slice(None, None, -1)):
+        p = LabelGP(kernel, scale=scale).fit(np.ones((80, 3)), Y[rows]).predict_proba(np.ones((1, 3)))
+        np.testing.assert_allclose(p[0], Y.mean(0), atol=0.02)

@@ -108,3 +108,31 @@ def test_sampling_uses_the_same_draws_for_every_item():
     part = sampled_moments(mean[5:], variance[5:], draws)
     np.testing.assert_allclose(whole.mean[5:], part.mean)
     np.testing.assert_allclose(whole.variance[5:], part.variance)
+
+
+@pytest.mark.parametrize("shift", [-50.0, -800.0, -1e5])
+def test_gates_that_are_all_nearly_closed_are_told_apart_by_their_ratios(shift):
+    """σ(f) is exp(f) there, so that only differences of f count: a softmax, by draws."""
+    mean, variance = np.array([[0.3, -0.5, 1.0]]) + shift, np.array([[0.5, 1.0, 0.2]])
+    f = mean + np.sqrt(variance) * np.random.default_rng(0).standard_normal((200_000, 3))
+    drawn = np.exp(f - f.max(axis=1, keepdims=True))
+    drawn /= drawn.sum(axis=1, keepdims=True)
+    found = integrated_moments(mean, variance)
+    np.testing.assert_allclose(found.mean[0], drawn.mean(0), atol=5e-3)
+    np.testing.assert_allclose(found.variance[0], drawn.var(0), atol=5e-3)
+
+
+def test_enormous_variances_end_and_give_numbers():
+    mean, variance = np.array([[0.0], [-1e4]]) + np.zeros(4), np.full((2, 4), 1e6)
+    normals = np.random.default_rng(0).standard_normal((500, 4))
+    for found in (
+        integrated_moments(mean, variance),
+        probit_moments(mean, variance),
+        sampled_moments(mean, variance, normals),
+    ):
+        assert np.isfinite(found.mean).all() and np.isfinite(found.variance).all()
+        np.testing.assert_allclose(found.mean.sum(axis=1), 1)
+
+
+def test_softmax_of_tiny_gates():
+    np.testing.assert_allclose(logistic_softmax(np.array([-800.0, -801.0])), [1 / (1 + np.exp(-1)), 1 / (1 + np.e)])

@@ -82,3 +82,12 @@ def test_norms_of_entries_stated_in_parts():
     halves = sp.csr_array((np.array([1.5, 1.5, 4.0]), np.array([0, 0, 1]), np.array([0, 3])), shape=(1, 2))
     np.testing.assert_allclose(squared_norms(halves), [25.0])
     np.testing.assert_allclose(squared_norms(sp.csc_array(A)), (A**2).sum(axis=1))
+
+
+@pytest.mark.parametrize("shift", [1e3, 1e7])
+@pytest.mark.parametrize("other", [None, B])
+def test_distances_do_not_depend_on_where_the_origin_is(shift, other):
+    exact = np.array([[((x - z) ** 2).sum() for z in (A if other is None else other)] for x in A])
+    moved = squared_distances(A + shift, None if other is None else other + shift)
+    np.testing.assert_allclose(moved, exact, atol=1e-12 * shift)
+    assert np.linalg.eigvalsh(Kernel(rbf=1.0, length_scale=2.0)(A + shift)).min() > -1e-9

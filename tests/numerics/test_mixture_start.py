@@ -79,3 +79,12 @@ def test_prior_means_make_the_gates_add_up_to_about_one():
     assert expit(means).sum() == pytest.approx(1.0)
     assert means.argmax() == 0
     np.testing.assert_allclose(size_means(np.full((30, 4), 0.25)), balanced_mean(4))
+
+
+@pytest.mark.parametrize(("unit", "shift"), [(1e-12, 0.0), (1e10, 0.0), (1.0, 1e6)])
+def test_units_and_origin_of_features_do_not_matter(unit, shift):
+    X, Y, _ = blobs()
+    observed, rates = np.ones(Y.shape, dtype=bool), Y.mean(0)
+    start = [start_features(A, Y, observed, rates, np.random.default_rng(0)) for A in (X, unit * X + shift)]
+    centred = [A - A.mean(axis=0) for A in start]
+    np.testing.assert_allclose(centred[0], centred[1], atol=1e-7)

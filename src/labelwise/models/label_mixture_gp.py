@@ -257,8 +257,8 @@ class LabelMixtureGP(LabelModel):
                 raise ValueError(f"{name} must be at least 2, got {getattr(self, name)!r}")
         for name in ("length_scale", "signal_variance"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise ValueError(f"{name} must be positive, got {value!r}")
+            if value is not None and not 0 < value < np.inf:
+                raise ValueError(f"{name} must be positive and finite, got {value!r}")
         if not self.tolerance >= 0:
             raise ValueError(f"tolerance must not be negative, got {self.tolerance!r}")
         if not 0 <= self.prune_ratio < 1:

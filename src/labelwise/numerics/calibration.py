@@ -19,6 +19,7 @@ FloatArray = npt.NDArray[np.floating[Any]]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.intp]
 
+ROUNDING = 1e-8  # departures of a mean from its base rate, in standard deviations of the label, that mean nothing
 BEND = 2.0  # evidence counts fully up to this many typical sizes, then logarithmically: means are not Gaussian
 POOLED_MEAN, POOLED_PRECISION = np.array([0.0, 1.0, 1.0]), np.array([4.0, 4.0, 1.0])  # constant, base rate, evidence
 INTERCEPT_SD, SLOPE_SD = 0.8, 0.3  # of one label around the pooled fit, the slope's relative to the pooled slope
@@ -117,7 +118,7 @@ def fit_link(departures: FloatArray, entries: Entries, rates: FloatArray, centre
     used = entries.spread(mixed)
     x = departures / entries.spread(spread)
     unit = float(np.sqrt(np.mean(x[used] ** 2))) if used.any() else 1.0
-    unit = unit if unit > 0 else 1.0
+    unit = unit if unit > ROUNDING else 1.0  # where features say nothing, departures are none and not evidence
     x = np.asarray(bend(x / unit))
     use = entries.of_labels(mixed)
     constant, on_rate, slope = fit_pooled(x[used], use, logit(rates))

@@ -22,7 +22,7 @@ FEW = 10  # dense features up to which the length of a row counts
 ORDERED = 0.55  # rank correlation of size and place, above which columns count as sorted by size; more where few
 UNRELATED = 3.0  # times what the squared correlations of unrelated columns are on average
 LOOKED_AT = 2000  # rows, for whether columns are related
-CONSTANT = 1e-9  # a column whose sd is below this share of its largest value is rounding, not information
+CONSTANT = 1e-12  # a column whose sd is below this share of its largest value is rounding, not information
 
 
 @dataclass(frozen=True, eq=False)

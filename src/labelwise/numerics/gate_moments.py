@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from numba import njit
-from scipy.special import expit
+from scipy.special import expit, log_expit
 
 FloatArray = npt.NDArray[np.floating[Any]]
 
@@ -21,7 +21,9 @@ WIDE = 4.0
 STEP = 0.5 * np.log(2.0)  # of the trapezium rule in log λ: two steps double λ, so that exp(−λσ) is squared
 REFRESH = 8  # squarings before exp is taken anew: each doubles the relative error
 BELOW, ABOVE = 13.0, 3.5  # how far log λ goes beyond −log k and −log of the least Σσ
+HIGHEST = 700.0  # and at most, so that λ is a number
 NEGLIGIBLE = 40.0  # an integrand below exp(−40) from here on
+LEAST = 1e-150  # of Σσ: its square is still a number
 SAMPLE_BLOCK = 2**22  # numbers drawn gates may take at once
 
 
@@ -33,7 +35,7 @@ class GateMoments(NamedTuple):
 
 
 def integrated_moments(mean: FloatArray, variance: FloatArray) -> GateMoments:
-    """By quadrature, equation (9): right to 1e-5 for variances below 4, to 1e-3 otherwise.
+    """By quadrature, equation (9): right to 1e-5 for variances below 4, to 1e-3 up to 20, to 1e-2 up to 100.
 
     >>> moments = integrated_moments(np.zeros((1, 4)), np.ones((1, 4)))
     >>> moments.mean.round(6)
@@ -48,12 +50,11 @@ def integrated_moments(mean: FloatArray, variance: FloatArray) -> GateMoments:
 def probit_moments(mean: FloatArray, variance: FloatArray) -> GateMoments:
     """By the probit shortcut, equation (10): some hundred times as fast, right to a few per cent."""
     shrink = 1 / np.sqrt(1 + np.pi * variance / 8)  # (n, k)
-    e = expit(shrink * mean)
+    e, p = expit(shrink * mean), logistic_softmax(shrink * mean)
     v = e * (1 - e) * (1 - shrink)
-    total = e.sum(axis=1, keepdims=True)  # (n, 1)
-    p = e / total
+    total = np.maximum(e.sum(axis=1, keepdims=True), LEAST)  # (n, 1)
     spread = ((1 - 2 * p) * v + p**2 * v.sum(axis=1, keepdims=True)) / total**2
-    return GateMoments(p, np.maximum(spread, 0.0))
+    return GateMoments(p, np.clip(spread, 0.0, p * (1 - p)))  # no share of one varies more
 
 
 def sampled_moments(mean: FloatArray, variance: FloatArray, normals: FloatArray) -> GateMoments:
@@ -68,8 +69,10 @@ def sampled_moments(mean: FloatArray, variance: FloatArray, normals: FloatArray)
 
 
 def logistic_softmax(f: FloatArray) -> FloatArray:
-    """σ(f_k) / Σ_j σ(f_j) over the last axis."""
-    sigma = expit(f)
+    """σ(f_k) / Σ_j σ(f_j) over the last axis, however small the σ are."""
+    log_sigma = log_expit(f)
+    log_sigma -= log_sigma.max(axis=-1, keepdims=True)
+    sigma = np.exp(log_sigma, out=log_sigma)
     sigma /= sigma.sum(axis=-1, keepdims=True)
     return sigma
 
@@ -79,6 +82,11 @@ def _hermite(n_nodes: int) -> tuple[FloatArray, FloatArray]:
     """Nodes, rising, and weights of the standard normal."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
     return nodes, weights / weights.sum()
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _log_sigma(f: float) -> float:
+    return -np.log1p(np.exp(-f)) if f > 0 else f - np.log1p(np.exp(f))
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
@@ -91,13 +99,16 @@ def _integrate(mean: Any, deviation: Any, few: Any, many: Any, first: Any, secon
         for j in range(k):
             wide = wide or deviation[i, j] ** 2 > WIDE
         nodes, weights = many if wide else few
+        largest = -np.inf  # log σ of all: only ratios of the σ matter, so that they are made to reach one
+        for j in range(k):
+            largest = max(largest, _log_sigma(mean[i, j] + deviation[i, j] * nodes[nodes.size - 1]))
         least = 0.0  # Σ_k of the least σ_k
         for j in range(k):
             for t in range(nodes.size):
-                sigma[j, t] = 1 / (1 + np.exp(-(mean[i, j] + deviation[i, j] * nodes[t])))
+                sigma[j, t] = np.exp(_log_sigma(mean[i, j] + deviation[i, j] * nodes[t]) - largest)
             least += sigma[j, 0]
             first[i, j] = second[i, j] = 0.0
-        low, high = -np.log(k) - BELOW, max(0.0, -np.log(least)) + ABOVE
+        low, high = -np.log(k) - BELOW, min(max(0.0, -np.log(least)) + ABOVE, HIGHEST)
         for phase in range(2):  # log λ = low, low + 2 STEP, ... and the points between
             _integrate_chain(low + phase * STEP, high, (sigma, decay, weights), ratios, first[i], second[i])
         total = 0.0
@@ -110,7 +121,7 @@ def _integrate(mean: Any, deviation: Any, few: Any, many: Any, first: Any, secon
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def _integrate_chain(log_rate: Any, high: Any, tables: Any, ratios: Any, first: Any, second: Any) -> None:
-    """Adds λ A1_k Π_{j≠k} A0_j and λ² A2_k Π_{j≠k} A0_j at λ, 2λ, 4λ, ... up to exp(high)."""
+    """Adds λ A1_k Π_{j≠k} A0_j and λ² A2_k Π_{j≠k} A0_j at λ, 2λ, 4λ, ... up to exp(high); λ goes with σ, as λσ."""
     sigma, decay, weights = tables
     k, q, doublings = sigma.shape[0], weights.size, 0
     while log_rate <= high:
@@ -125,18 +136,17 @@ def _integrate_chain(log_rate: Any, high: Any, tables: Any, ratios: Any, first: 
                     decay[j, t] *= decay[j, t]
             a0, a1, a2 = 0.0, 0.0, 0.0
             for t in range(q):
-                e = decay[j, t] * weights[t]
-                e_sigma = e * sigma[j, t]
+                e, x = decay[j, t] * weights[t], rate * sigma[j, t]
                 a0 += e
-                a1 += e_sigma
-                a2 += e_sigma * sigma[j, t]
+                a1 += e * x
+                a2 += e * x * x
             log_product += np.log(a0)
             ratios[0, j], ratios[1, j] = a1 / a0, a2 / a0
         if log_product + high < -NEGLIGIBLE:  # the product only falls, and λ is at most exp(high)
             break
-        product = rate * np.exp(log_product)
+        product = np.exp(log_product)
         for j in range(k):
             first[j] += product * ratios[0, j]
-            second[j] += rate * product * ratios[1, j]
+            second[j] += product * ratios[1, j]
         log_rate += 2 * STEP
         doublings += 1

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 FloatArray = npt.NDArray[np.floating[Any]]
+FAR = 1e3  # times their spread: rows so far from the origin are moved to it before distances are taken
 DENSITY, DENSE_ENTRIES = 1 / 50, 2**23  # rows with more non-zeros, and no more entries, multiply faster when dense
 
 
@@ -94,9 +95,19 @@ def squared_distances(A: Any, B: Any = None) -> FloatArray:
 
 
 def _squared_distances(inner: FloatArray, A: Any, B: Any) -> FloatArray:
-    """In the memory of `inner`: at thousands of rows new pages cost more than the arithmetic."""
+    """In the memory of `inner`: at thousands of rows new pages cost more than the arithmetic.
+
+    Rows far from the origin are moved there first: |x|² + |x'|² − 2 x·x' would lose what they differ by.
+    """
     left = squared_norms(A)
     right = left if B is None else squared_norms(B)
+    if not (sp.issparse(A) or sp.issparse(B)) and inner.size:
+        rows, norms = (A, left) if B is None or len(A) >= len(B) else (B, right)
+        centre = rows.mean(axis=0)
+        if centre @ centre > FAR**2 * max(norms.mean() - centre @ centre, 0.0):
+            A, B = A - centre, None if B is None else B - centre
+            inner, left = inner_products(A, B), squared_norms(A)
+            right = left if B is None else squared_norms(B)
     distances = inner
     distances *= -2
     distances += left[:, None]

@@ -18,6 +18,7 @@ LABEL_FLOOR = 1e-2  # added to a label's variance: a rare label must not rule th
 TIE_BREAKER = 1e-6
 TRIES = 4
 CLUSTER_ROWS = 2000  # centres are found on at most so many rows, drawn at random
+ROUNDING = 1e-7  # a spread that is less of the mean is what rounding left
 CONFIDENCE = 0.8  # responsibility of an item's own cluster at the start
 
 
@@ -58,5 +59,6 @@ def size_means(responsibilities: FloatArray) -> FloatArray:
 
 def _unit_spread(A: Any) -> Any:
     mean = np.asarray(A.mean(axis=0)).ravel()
-    spread = float(np.sqrt(max(squared_norms(A).mean() - mean @ mean, 0.0)))
-    return A / spread if spread > 1e-9 else A * 0.0
+    squares = squared_norms(A) - mean @ mean if sp.issparse(A) else squared_norms(A - mean)
+    spread = float(np.sqrt(max(squares.mean(), 0.0)))
+    return A / spread if spread > ROUNDING * np.sqrt(mean @ mean) else A * 0.0

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import entr
 
-from labelwise.numerics.choosing import best, open_entries, open_items
+from labelwise.numerics.choosing import best, canonical, open_entries, open_items
 from labelwise.numerics.variance_reduction import greedy_reduction, variance_reductions
 from labelwise.posterior import FloatArray, LabelCovariances, LabelPosterior
 from labelwise.queries.base import Choice, Target
@@ -97,7 +97,7 @@ class LabelCovariance:
         rows = open_items(closed)
         if rows.size == 0 or n == 0:
             return Choice(np.empty(0, dtype=np.intp), None, np.empty(0))
-        eta = self.weight_after(closed.nnz / closed.shape[1])
+        eta = self.weight_after(canonical(closed).nnz / closed.shape[1])
         sample = rows if rows.size <= SAMPLE else np.sort(rng.choice(rows, SAMPLE, replace=False))
         view = _View(posterior, closed, sample if self._reduces(posterior, rows) else None)
         rough, n_exact = posterior.rough(), max(ceil(self.exact_share * rows.size), SAMPLE, 10 * n)
