@@ -15,7 +15,7 @@ from labelwise.numerics.linear_algebra import stack_rows
 FloatArray = npt.NDArray[np.floating[Any]]
 BoolArray = npt.NDArray[np.bool_]
 CORE_SHARES, WORTH_A_GROUP = (0.5, 0.7, 0.9, 0.97), 1.5
-BLOCK = 1024  # rows of a pool whose kernel to the training rows is held at once
+BLOCK, BLOCK_NUMBERS = 1024, 2**20  # so many rows of a pool, or numbers, of its kernel to the training rows at once
 MAX_FEATURE_WEIGHTS = 2**24  # numbers
 
 
@@ -133,6 +133,7 @@ def kernel_mean(kernel: Kernel, X: Any, X_train: Any, weights: FloatArray) -> Fl
         on_features = kernel.linear * np.asarray(X_train.T @ weights)  # (d, k)
         return np.asarray(X @ on_features) + kernel.bias * weights.sum(axis=0)
     result = np.empty((X.shape[0], k))
-    for start in range(0, X.shape[0], BLOCK):
-        result[start : start + BLOCK] = kernel(X[start : start + BLOCK], X_train) @ weights
+    size = max(BLOCK, BLOCK_NUMBERS // max(n, 1))
+    for start in range(0, X.shape[0], size):
+        result[start : start + size] = kernel(X[start : start + size], X_train) @ weights
     return result

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from labelwise.numerics.sparse_products import sparse_times_dense
+
 FloatArray = npt.NDArray[np.floating[Any]]
 FAR = 1e3  # times their spread: rows so far from the origin are moved to it before distances are taken
 DENSITY, DENSE_ENTRIES = 1 / 50, 2**23  # rows with more non-zeros, and no more entries, multiply faster when dense
@@ -75,7 +77,7 @@ def inner_products(A: Any, B: Any = None) -> FloatArray:
     if sp.issparse(A) and sp.issparse(right):
         entries = right.shape[0] * right.shape[1]
         if entries <= DENSE_ENTRIES and right.nnz > DENSITY * entries:
-            right = right.toarray()
+            return sparse_times_dense(A, right.T.toarray(order="C"))
     product = A @ right.T
     return product.toarray() if sp.issparse(product) else np.asarray(product)
 

@@ -102,14 +102,14 @@ class _Candidates:
         """One more block, (n, q) each; `ties` between 0 and 1 decide between items that are otherwise alike."""
         self.counts += free.sum(0)
         self.sums += np.where(free, entropies, 0.0).sum(0)
-        fresh = np.where(free, entropies + TIE * ties, -np.inf).T  # (q, n)
-        rows = np.broadcast_to(start + np.arange(fresh.shape[1]), fresh.shape)
-        entropies = np.concatenate([self.entropies, fresh], axis=1)
-        rows = np.concatenate([self.rows, rows], axis=1)
         depth = self.rows.shape[1]
-        top = np.argpartition(-entropies, depth - 1, axis=1)[:, :depth]
-        top = np.take_along_axis(top, np.argsort(-np.take_along_axis(entropies, top, 1), axis=1, kind="stable"), 1)
-        self.entropies, self.rows = np.take_along_axis(entropies, top, 1), np.take_along_axis(rows, top, 1)
+        both = np.empty((len(self.rows), depth + len(free)))  # (q, depth + n): the best so far, then the block
+        both[:, :depth] = self.entropies
+        both[:, depth:] = np.where(free, entropies + TIE * ties, -np.inf).T
+        top = np.argpartition(-both, depth - 1, axis=1)[:, :depth]
+        top = np.take_along_axis(top, np.argsort(-np.take_along_axis(both, top, 1), axis=1, kind="stable"), 1)
+        before = np.take_along_axis(self.rows, np.minimum(top, depth - 1), 1)
+        self.entropies, self.rows = np.take_along_axis(both, top, 1), np.where(top < depth, before, start + top - depth)
 
     def mean_entropies(self) -> FloatArray:
         return self.sums / np.maximum(self.counts, 1)
