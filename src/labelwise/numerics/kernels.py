@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from labelwise.numerics.sparse_products import sparse_times_dense
 
 FloatArray = npt.NDArray[np.floating[Any]]
 FAR = 1e3  # times their spread: rows so far from the origin are moved to it before distances are taken
+IN_CACHE = 2**15  # numbers of a block that is gone over several times
 DENSITY, DENSE_ENTRIES = 1 / 50, 2**23  # rows with more non-zeros, and no more entries, multiply faster when dense
 
 
@@ -36,19 +38,21 @@ class Kernel:
 
     def __call__(self, A: Any, B: Any = None) -> FloatArray:
         """(n, m) between the rows of A and of B, or (n, n) among the rows of A."""
-        inner = inner_products(A, B)  # (n, m)
+        K = inner_products(A, B)  # (n, m)
         if not self.rbf:
-            K = inner
             K *= self.linear
-        else:
-            K = _squared_distances(inner.copy() if self.linear else inner, A, B)
-            K *= -0.5 / self.length_scale**2
-            np.exp(K, out=K)
-            K *= self.rbf
+            K += self.bias
+            return K
+        for rows, near in _distance_blocks(K, A, B):
+            near *= -0.5 / self.length_scale**2
+            np.exp(near, out=near)
+            near *= self.rbf
+            near += self.bias
             if self.linear:
-                inner *= self.linear
-                K += inner
-        K += self.bias
+                K[rows] *= self.linear
+                K[rows] += near
+            else:
+                K[rows] = near
         return K
 
     def diagonal(self, A: Any) -> FloatArray:
@@ -93,11 +97,14 @@ def squared_norms(A: Any) -> FloatArray:
 
 def squared_distances(A: Any, B: Any = None) -> FloatArray:
     """(n, m) of |x − x'|²; exactly zero on the diagonal when B is left out."""
-    return _squared_distances(inner_products(A, B), A, B)
+    distances = inner_products(A, B)
+    for rows, block in _distance_blocks(distances, A, B):
+        distances[rows] = block
+    return distances
 
 
-def _squared_distances(inner: FloatArray, A: Any, B: Any) -> FloatArray:
-    """In the memory of `inner`: at thousands of rows new pages cost more than the arithmetic.
+def _distance_blocks(inner: FloatArray, A: Any, B: Any) -> Iterator[tuple[slice, FloatArray]]:
+    """Squared distances in blocks of rows that stay in cache, in memory used again; the blocks may be changed.
 
     Rows far from the origin are moved there first: |x|² + |x'|² − 2 x·x' would lose what they differ by.
     """
@@ -110,14 +117,19 @@ def _squared_distances(inner: FloatArray, A: Any, B: Any) -> FloatArray:
             A, B = A - centre, None if B is None else B - centre
             inner, left = inner_products(A, B), squared_norms(A)
             right = left if B is None else squared_norms(B)
-    distances = inner
-    distances *= -2
-    distances += left[:, None]
-    distances += right
-    np.maximum(distances, 0, out=distances)  # rounding may leave −1e-16
-    if B is None:
-        np.fill_diagonal(distances, 0)
-    return distances
+    n, m = inner.shape
+    size = min(n, max(1, IN_CACHE // max(m, 1)))
+    memory = np.empty((size, m))
+    for start in range(0, n, max(size, 1)):
+        part = slice(start, min(start + size, n))
+        block = memory[: part.stop - start]
+        np.multiply(inner[part], -2, out=block)
+        block += left[part, None]
+        block += right
+        np.maximum(block, 0, out=block)  # rounding may leave −1e-16
+        if B is None:
+            block[np.arange(len(block)), np.arange(part.start, part.stop)] = 0
+        yield part, block
 
 
 def median_distance(A: Any) -> float:
