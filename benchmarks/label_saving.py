@@ -1,6 +1,6 @@
 """How many yes/no answers the default pair campaign needs to be as good as the usual way, on every label-rich set.
 
-    python benchmarks/label_saving.py [--quick] [--sets a,b] [--seeds 3] [--arms default,...] [--jobs 1] [--finished]
+    python benchmarks/label_saving.py [--quick] [--sets a,b] [--seeds 8] [--arms default,...] [--jobs 1] [--finished]
 
 The usual way: 300 random items, every label of them answered, one logistic regression per label (`BinaryRelevance`).
 A campaign is given the same pool and asked for questions in up to twelve rounds. `share` is the part of the 300 × q
@@ -173,7 +173,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="medical alone, one seed, the default arm")
     parser.add_argument("--sets", default=",".join(ALL))
     parser.add_argument("--arms", default="default,items")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--finished", action="store_true")
     options = parser.parse_args()
