@@ -84,6 +84,20 @@ def test_bounds_of_an_earlier_question_serve_the_next(monkeypatch):
         model.partial_fit(X[row], Y[row])
 
 
+def test_an_earlier_posterior_of_a_large_pool_chooses_as_it_did(monkeypatch):
+    """Bounds that later answers have lowered hold for later posteriors only."""
+    monkeypatch.setattr("labelwise.models._target_posterior.STORED_NUMBERS", 0)
+    monkeypatch.setattr("labelwise.queries.target_entropy.BLOCK", 2)
+    model, X, Y = fitted(90, refit_every=1000)
+    earlier = model.posterior(X)
+    groups = earlier.target_groups()
+    rows = brute_force(model, X, 3)
+    model.partial_fit(X[rows], Y[rows])
+    choose(TargetEntropy(), model.posterior(X), 90)  # lowers every bound
+    assert np.all(groups[0].bounds >= groups[0].covariance.diagonal() - 1e-12)
+    assert choose(TargetEntropy(), earlier, 3).rows.tolist() == rows
+
+
 @pytest.mark.parametrize("gp", ["shared", "separate"])
 @pytest.mark.parametrize("weights", ["eigenvalue", "equal"])
 def test_labels_without_positives_have_no_say(gp, weights):
