@@ -324,3 +324,11 @@ def test_searches_go_on_from_the_last_optimum():
     cold = OrthogonalTargetGP(random_state=0, **common).fit(X[:70], Y[:70])
     np.testing.assert_allclose(warm.directions_.variances, cold.directions_.variances)
     assert warm.log_posterior_ == pytest.approx(cold.log_posterior_, abs=0.2)
+
+
+def test_rows_that_were_drawn_stay_open_and_later_ones_come_on_top():
+    X, Y = problem(60, q=5)
+    observed = np.ones(Y.shape, dtype=bool)
+    observed[:, 0] = False
+    model = OrthogonalTargetGP(max_rows=40, random_state=0).fit(X, Y, observed=observed)
+    assert model.partial_fit(X, Y, observed=~observed).n_items_ == 60  # 40 were open, 20 had not been drawn

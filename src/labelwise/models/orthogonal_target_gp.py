@@ -199,7 +199,7 @@ class OrthogonalTargetGP(LabelModel):
         X = X[is_new]
         if len(rows) > self.max_rows:
             kept = np.sort(rng.permutation(len(rows))[: self.max_rows])
-            rows, X = TrainingRows(rows.Y[kept], rows.observed[kept]), X[kept]
+            rows, X = rows.take(kept), X[kept]
         prepared, priority = scaling(X), rng.random(len(rows))
         products = Products.of(inner_products(prepared))
         settings = self._settings()
