@@ -56,8 +56,11 @@ class Learnt(NamedTuple):
     groups: tuple[KernelGroup, ...]
 
 
+@dataclass(frozen=True, eq=False)
 class Search:
-    """Stands for one search: two are told apart by identity alone."""
+    """Stands for one search, and how much was known at it: two are told apart by identity alone."""
+
+    n_known: IntArray  # (n,) known labels of every row there was
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +80,10 @@ class TargetState:
     search: Search  # differs between searches: factors made under another one are of no use
 
     @property
-    def n_searched(self) -> int:
-        return self.products.inner.shape[0]
+    def n_waiting(self) -> int:
+        """Rows that are new since the last search or have new answers."""
+        now, before = self.rows.observed.sum(axis=1), self.search.n_known
+        return now.size - before.size + int(np.count_nonzero(now[: before.size] != before))
 
     @cached_property
     def labels(self) -> KnownLabels:
