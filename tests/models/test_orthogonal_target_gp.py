@@ -324,3 +324,35 @@ def test_searches_go_on_from_the_last_optimum():
     cold = OrthogonalTargetGP(random_state=0, **common).fit(X[:70], Y[:70])
     np.testing.assert_allclose(warm.directions_.variances, cold.directions_.variances)
     assert warm.log_posterior_ == pytest.approx(cold.log_posterior_, abs=0.2)
+
+
+def test_answers_to_rows_that_are_there_lead_to_a_search():
+    X, Y = problem(80, q=5)
+    first = np.zeros(Y.shape, dtype=bool)
+    first[np.arange(80), np.arange(80) % 5] = True
+    model = OrthogonalTargetGP(random_state=0).fit(X, Y, observed=first)
+    one = clone(model).fit(X, Y, observed=first)
+    kernels = model.kernels_
+    model.partial_fit(X, Y, observed=~first)
+    for i in range(80):
+        one.partial_fit(X[[i]], Y[[i]], observed=~first[[i]])
+    assert model.n_items_ == 80 and model.kernels_ != kernels
+    np.testing.assert_allclose(model.directions_.centre, Y.mean(0))
+    np.testing.assert_allclose(one.predict_proba(X), model.predict_proba(X), atol=1e-8)
+
+
+def test_rows_that_were_drawn_stay_open_and_later_ones_come_on_top():
+    X, Y = problem(60, q=5)
+    observed = np.ones(Y.shape, dtype=bool)
+    observed[:, 0] = False
+    model = OrthogonalTargetGP(max_rows=40, random_state=0).fit(X, Y, observed=observed)
+    assert model.partial_fit(X, Y, observed=~observed).n_items_ == 60  # 40 were open, 20 had not been drawn
+
+
+def test_rows_of_which_nothing_is_known_change_nothing():
+    X, Y = problem(40, q=5)
+    model = OrthogonalTargetGP(random_state=0).fit(X[:30], Y[:30])
+    before = model.predict_proba(X)
+    model.partial_fit(X[30:], Y[30:], observed=np.zeros((10, 5), dtype=bool))
+    assert model.n_items_ == 30
+    np.testing.assert_array_equal(model.predict_proba(X), before)

@@ -64,3 +64,11 @@ def test_in_pieces_as_at_once(seed, cut):
     assert pieces.open_rows == whole.open_rows
     assert whole.observed.sum() == observed.sum()  # no answer is lost or told twice
     assert (whole.Y & whole.observed).sum() == (Y & observed).sum()
+
+
+def test_rows_taken_stay_open_for_further_answers():
+    rows, _ = TrainingRows.none(2).add(np.array([[1.0], [2.0], [3.0]]), *masked((1, None), (1, None), (1, 1)))
+    some = rows.take(np.array([1, 2]))
+    later, new = some.add(np.array([[2.0], [1.0]]), *masked((None, 1), (None, 1)))
+    np.testing.assert_array_equal(new, [1])  # the row that was not taken is a new one
+    np.testing.assert_array_equal(later.observed, [[True, True], [True, True], [False, True]])

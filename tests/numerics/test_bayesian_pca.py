@@ -2,8 +2,21 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
+from scipy.special import gammaln, psi
+from scipy.stats import gamma, multivariate_normal, norm
 
-from labelwise.numerics.bayesian_pca import Directions, detection_threshold, empirical_pca, plain_pca, variational_pca
+from labelwise.numerics.bayesian_pca import (
+    MEAN_PRECISION,
+    RATE,
+    SHAPE,
+    Directions,
+    _Variational,
+    detection_threshold,
+    empirical_pca,
+    plain_pca,
+    variational_pca,
+)
 
 
 def planted(n, c=40, rank=7, noise=0.3, seed=0):
@@ -98,3 +111,78 @@ def test_few_and_equal_rows():
     with pytest.raises(ValueError, match="at least 1"):
         plain_pca(planted(5), 0)
     assert isinstance(empirical_pca(planted(4)), Directions)
+
+
+def component_energy(size, noise, L, M):
+    """The lowest free energy of one component with empirical Bayes scales, by search; 0 is that of no component."""
+
+    def energy(x):
+        a, b, s_a, s_b = np.exp(x)  # posterior means along its singular vectors, and variances
+        A, B = a * a + M * s_a, b * b + L * s_b
+        return M * np.log(A / (M * s_a)) + L * np.log(B / (L * s_b)) + (A * B - 2 * a * b * size) / noise
+
+    options = {"maxiter": 4000, "maxfev": 4000, "xatol": 1e-9, "fatol": 1e-11}
+    starts = [np.array([m, m, -3.0, -3.0]) for m in 0.5 * np.log(size * np.array([0.5, 0.9]))]
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        return min(0.0, *(minimize(energy, x, method="Nelder-Mead", options=options).fun for x in starts))
+
+
+@pytest.mark.parametrize(("L", "M"), [(5, 5), (4, 12), (6, 40)])
+def test_the_threshold_is_where_a_component_begins_to_pay(L, M):
+    x_star = detection_threshold(L / M)[1]
+    assert component_energy(np.sqrt(0.7 * M * x_star * 0.99), 0.7, L, M) == pytest.approx(0, abs=1e-6)
+    assert component_energy(np.sqrt(0.7 * M * x_star * 1.02), 0.7, L, M) < -1e-4
+
+
+@pytest.mark.parametrize(("n", "c", "rank"), [(12, 5, 2), (6, 9, 2)])
+def test_noise_of_the_closed_form_is_where_a_searched_free_energy_is_lowest(n, c, rank):
+    R = planted(n, c, rank, noise=0.2, seed=1)
+    found, L, M = empirical_pca(R), min(n, c), max(n, c)
+    singular = np.linalg.svd(R - R.mean(0), compute_uv=False)[: L - 1]
+
+    def total(noise):
+        components = sum(component_energy(each, noise, L, M) for each in singular)
+        return (singular**2).sum() / noise + singular.size * M * np.log(noise) + components
+
+    best = total(found.noise)
+    assert all(total(found.noise * factor) > best - 1e-4 for factor in (0.8, 0.95, 1.05, 1.25))
+    kept = sum(component_energy(each, found.noise, L, M) < 0 for each in singular)
+    assert found.variances.size == max(1, kept)
+
+
+def naive_bound(state):
+    """E[log p] − E[log q] of the iterated form, term by term and entry by entry."""
+    (n, c), k, log_2pi = state.R.shape, state.W.shape[1], np.log(2 * np.pi)
+    second_U = [np.outer(u, u) + state.S_U for u in state.U]  # E[u uᵀ]
+    second_W = [np.outer(w, w) + state.S_W for w in state.W]
+    error = sum(
+        r**2 + m**2 + state.s_mu - 2 * r * m - 2 * (r - m) * (w @ u) + np.trace(ww @ uu)
+        for row, u, uu in zip(state.R, state.U, second_U, strict=True)
+        for r, m, w, ww in zip(row, state.mu, state.W, second_W, strict=True)
+    )
+    q_tau = gamma(SHAPE + n * c / 2, scale=1 / (RATE + error / 2))
+    lengths = [sum(ww[g, g] for ww in second_W) for g in range(k)]
+    q_alpha = [gamma(SHAPE + c / 2, scale=1 / (RATE + length / 2)) for length in lengths]
+
+    def expected_log(q):
+        return psi(q.args[0]) + np.log(q.kwds["scale"])
+
+    def from_prior(q):  # E[log p(x)] + the entropy of q
+        prior = SHAPE * np.log(RATE) - gammaln(SHAPE) + (SHAPE - 1) * expected_log(q) - RATE * q.mean()
+        return prior + q.entropy()
+
+    total = n * c / 2 * (expected_log(q_tau) - log_2pi) - q_tau.mean() * error / 2
+    total += sum(-k / 2 * log_2pi - np.trace(uu) / 2 for uu in second_U)
+    for q, length in zip(q_alpha, lengths, strict=True):
+        total += c / 2 * (expected_log(q) - log_2pi) - q.mean() * length / 2
+    total += sum((np.log(MEAN_PRECISION) - log_2pi - MEAN_PRECISION * (m**2 + state.s_mu)) / 2 for m in state.mu)
+    entropies = [n * multivariate_normal(cov=state.S_U).entropy(), c * multivariate_normal(cov=state.S_W).entropy()]
+    return total + sum(entropies) + c * norm(scale=state.s_mu**0.5).entropy() + sum(map(from_prior, [q_tau, *q_alpha]))
+
+
+@pytest.mark.parametrize(("n", "c"), [(14, 5), (5, 8)])
+def test_the_bound_is_the_sum_of_its_terms(n, c):
+    state = _Variational.start(planted(n, c, 2))
+    for _ in range(3):
+        state.update()
+        assert state.bound() == pytest.approx(naive_bound(state), rel=1e-8)

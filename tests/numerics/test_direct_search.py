@@ -80,3 +80,11 @@ def test_the_printed_acquisition_ties_at_zero():
     assert np.unique(improvement(mean, np.full(50, 0.5), 0.0)).size == 50
     with pytest.raises(ValueError, match="acquisition"):
         improvement(mean, mean, 0.0, "best")
+
+
+@pytest.mark.parametrize("size", [1, 5])
+def test_bayesian_search_evaluates_no_point_twice(size):
+    seen = []
+    found = bayesian(lambda x: seen.append(tuple(x.round(9))) or float(x @ x), np.zeros(size), np.random.default_rng(1))
+    assert len(seen) == len(set(seen)) == found.n_evaluations == min(30, 5**size)
+    assert seen[0] == (0.0,) * size

@@ -17,6 +17,8 @@ from labelwise.numerics.target_kernel import (
     shape_kernel,
     shape_start,
     shared_evidence,
+    tied_evidence,
+    with_noise,
 )
 
 
@@ -127,3 +129,22 @@ def test_prior_gradient_and_a_covariance_that_is_none():
     products = Products.of(X @ X.T)
     impossible = np.array([20.0, -30.0, 20.0, 20.0, -40.0])
     assert np.isinf(separate_evidence(products, U[:, 0], impossible, impossible).value)
+
+
+def test_evidence_under_a_given_noise_ratio_is_that_of_the_whole_with_its_gradient():
+    X, U = problem()
+    products = Products.of(X @ X.T)
+    centre = products.start()
+    phi = centre[:4] + np.array([0.3, -0.2, 0.5, 0.1])
+    full = with_noise(phi, 0.05)
+    assert np.exp(full[4]) == pytest.approx(0.05 * np.exp(phi[0]))
+    found = tied_evidence(products, U[:, 0], phi, centre, 0.05)
+    alone = separate_evidence(products, U[:, 0], full, full).value  # at the centre of its prior: evidence alone
+    assert found.value == pytest.approx(alone + log_prior(phi, centre[:4]).value)
+    slope = central(lambda x: tied_evidence(products, U[:, 0], x, centre, 0.05).value, phi)
+    np.testing.assert_allclose(found.gradient, slope, atol=1e-6)
+    psi, prior = shape_start(centre) + 0.2, shape_start(centre)
+    shared, scales = shared_evidence(products, U, psi, prior, 0.05)
+    slope = central(lambda x: shared_evidence(products, U, x, prior, 0.05)[0].value, psi)
+    np.testing.assert_allclose(shared.gradient, slope, atol=1e-5)
+    np.testing.assert_array_equal(scales.ratios, 0.05)

@@ -84,6 +84,36 @@ def test_bounds_of_an_earlier_question_serve_the_next(monkeypatch):
         model.partial_fit(X[row], Y[row])
 
 
+def test_an_earlier_posterior_of_a_large_pool_chooses_as_it_did(monkeypatch):
+    """Bounds that later answers have lowered hold for later posteriors only."""
+    monkeypatch.setattr("labelwise.models._target_posterior.STORED_NUMBERS", 0)
+    monkeypatch.setattr("labelwise.queries.target_entropy.BLOCK", 2)
+    model, X, Y = fitted(90, refit_every=1000)
+    earlier = model.posterior(X)
+    groups = earlier.target_groups()
+    rows = brute_force(model, X, 3)
+    model.partial_fit(X[rows], Y[rows])
+    choose(TargetEntropy(), model.posterior(X), 90)  # lowers every bound
+    assert np.all(groups[0].bounds >= groups[0].covariance.diagonal() - 1e-12)
+    assert choose(TargetEntropy(), earlier, 3).rows.tolist() == rows
+
+
+@pytest.mark.parametrize("gp", ["shared", "separate"])
+@pytest.mark.parametrize("weights", ["eigenvalue", "equal"])
+def test_labels_without_positives_have_no_say(gp, weights):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 12))
+    Y = X[:15] @ rng.standard_normal((12, 3)) > 0.4
+    strategy = TargetEntropy(weights=weights)
+    without, beside = (
+        OrthogonalTargetGP(gp=gp, random_state=0).fit(X[:15], labels).posterior(X)
+        for labels in (Y, np.hstack([Y, np.zeros((15, 4), dtype=bool)]))
+    )
+    alone, found = choose(strategy, without, 8), choose(strategy, beside, 8)
+    np.testing.assert_array_equal(found.rows, alone.rows)
+    np.testing.assert_allclose(found.scores, alone.scores, atol=1e-6)
+
+
 def test_more_uncertain_items_come_first():
     """The sign: an item far from everything known is asked before one beside a known item."""
     model, X, _ = fitted()

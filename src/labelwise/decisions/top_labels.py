@@ -20,8 +20,9 @@ class TopLabels:
     ----------
     count : int, "average" or "expected"
         The same number for all items; the number of labels the batch is believed to have per item, rounded and at
-        least one; or each item's own believed number of labels, rounded, which may be none. That number is the sum of
-        the item's probabilities, unless the model has a better idea of it, as `OrthogonalTargetGP` has.
+        least one, which depends on the batch; or each item's own believed number of labels, rounded, which may be
+        none. That number is the sum of the item's probabilities, unless the model has a better idea of it, as
+        `OrthogonalTargetGP` has.
     by : "probability" or "ranking"
         What "most" goes by: the probabilities, or what the model itself ranks labels by, such as its decoder.
 

@@ -151,7 +151,8 @@ class StoredCovariance:
 
 @dataclass(eq=False)
 class _Pool:
-    """What is kept of one pool: its prepared rows, and per group of targets the variances after `n_rows` rows."""
+    """What is kept of one pool: its prepared rows, and per group of targets the variances after `n_rows` rows, or
+    bounds that need not hold for fewer."""
 
     search: object
     X: Any
@@ -177,8 +178,7 @@ class PoolMemory:
         pool = self.pools.pop(key, None)
         if pool is None or pool.search is not state.search or pool.n_rows > state.full.size:
             pool = _start(state, state.scaling(X) if pool is None else pool.X)
-        if pool.stored:
-            _catch_up(state, pool)
+        _catch_up(state, pool)
         self.pools[key] = pool
         while len(self.pools) > POOLS:
             self.pools.pop(next(iter(self.pools)))
@@ -195,7 +195,8 @@ class PoolMemory:
 
 
 def _start(state: TargetState, X: Any) -> _Pool:
-    """Prior variances; what is known is added by `_catch_up`, or never, where the pool is too large to keep T."""
+    """Prior variances; what is known is added by `_catch_up`, or by whoever lowers the bounds, where the pool is too
+    large to keep T."""
     priors = [group.kernel.diagonal(X) for group in state.groups]
     if len(state.groups) * max(state.full.size, 1) * X.shape[0] > STORED_NUMBERS:
         return _Pool(state.search, X, 0, [], priors)
@@ -205,6 +206,10 @@ def _start(state: TargetState, X: Any) -> _Pool:
 
 def _catch_up(state: TargetState, pool: _Pool) -> None:
     if pool.n_rows == state.full.size:
+        return
+    if not pool.stored:  # whoever got bounds after fewer rows keeps those: they are lowered in place
+        pool.bounds = [bounds.copy() for bounds in pool.bounds]
+        pool.n_rows = state.full.size
         return
     known = state.X if np.array_equal(state.full, np.arange(state.X.shape[0])) else state.X[state.full]
     X_old, X_new = known[: pool.n_rows], known[pool.n_rows :]

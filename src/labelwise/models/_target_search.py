@@ -21,6 +21,8 @@ from labelwise.numerics.target_kernel import (
     shape_kernel,
     shape_start,
     shared_evidence,
+    tied_evidence,
+    with_noise,
 )
 from labelwise.posterior import FloatArray
 
@@ -66,7 +68,8 @@ def search_groups(
 ) -> tuple[KernelGroup, ...]:
     """The kernels of highest evidence for targets (n, k) of unit variance; `starts` are the ends of earlier searches.
 
-    Targets that do not vary take no part in the search of a shared shape.
+    Targets that do not vary take no part in the search of a shared shape. A `noise_ratio` that is given holds during
+    the search, relative to the rbf part where every target has its own kernel.
     """
     k = targets.shape[1]
     centre = products.start()
@@ -77,19 +80,36 @@ def search_groups(
         varies = targets[:, np.any(targets != 0, axis=0)]
         prior = shape_start(centre)
         found = minimise(
-            lambda psi: shared_evidence(products, varies, psi, prior)[0], _first(starts, prior), options, rng
+            lambda psi: shared_evidence(products, varies, psi, prior, options.noise_ratio)[0],
+            _first(starts, prior),
+            options,
+            rng,
         )
         return (_with_scales(shape_kernel(found.point), products, targets, options, found.point, found.value),)
     groups = []
     for g in range(k):
         start = centre if starts is None or starts[0].size != centre.size else starts[g]
-        u = targets[:, g]
-        evidence = partial(separate_evidence, products, u, centre=centre)
-        found = minimise(evidence, start, options, rng)
-        noise = float(np.exp(found.point[4])) if options.noise_ratio is None else options.noise_ratio
+        phi, loss = _search_alone(products, targets[:, g], start, centre, options, rng)
         one = np.ones(1)
-        groups.append(KernelGroup(as_kernel(found.point), np.array([g]), one, noise * one, found.point, found.value))
+        groups.append(KernelGroup(as_kernel(phi), np.array([g]), one, np.exp(phi[4]) * one, phi, loss))
     return tuple(groups)
+
+
+def _search_alone(
+    products: Products,
+    target: FloatArray,
+    start: FloatArray,
+    centre: FloatArray,
+    options: SearchOptions,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, float]:
+    """The five hyper-parameters of one target and their loss."""
+    if options.noise_ratio is None:
+        found = minimise(partial(separate_evidence, products, target, centre=centre), start, options, rng)
+        return found.point, found.value
+    evidence = partial(tied_evidence, products, target, centre=centre, noise_ratio=options.noise_ratio)
+    found = minimise(evidence, start[:4], options, rng)
+    return with_noise(found.point, options.noise_ratio), found.value
 
 
 def minimise(
@@ -136,7 +156,10 @@ def _with_scales(
     kernel: Kernel, products: Products, targets: FloatArray, options: SearchOptions, point: FloatArray, loss: float
 ) -> KernelGroup:
     found = ShapeSpectrum.of(kernel_matrix(kernel, products), targets).best_scales(options.noise_ratio)
-    return KernelGroup(kernel, np.arange(targets.shape[1]), found.scales, found.ratios, point, loss)
+    varies = np.any(targets != 0, axis=0)
+    typical = np.median(found.ratios[varies]) if varies.any() else found.ratios  # the others have no noise to speak of
+    ratios = np.where(varies, found.ratios, typical)
+    return KernelGroup(kernel, np.arange(targets.shape[1]), found.scales, ratios, point, loss)
 
 
 def kernel_matrix(kernel: Kernel, products: Products) -> Any:

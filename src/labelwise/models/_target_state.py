@@ -21,7 +21,7 @@ from labelwise.models.base import BoolArray
 from labelwise.models.compressed_label_gp import fit_decoder_link
 from labelwise.numerics.bayesian_pca import Directions, empirical_pca, plain_pca, variational_pca
 from labelwise.numerics.calibration import LogisticLink, base_rates
-from labelwise.numerics.code_filling import FilledCodes, fill_codes
+from labelwise.numerics.code_filling import FilledCodes, fill_codes, is_identity, telling_rows
 from labelwise.numerics.feature_scaling import FeatureScaling
 from labelwise.numerics.gaussian_recovery import LabelPrior, posterior_covariance, project_prior, shrunk_label_prior
 from labelwise.numerics.kernels import inner_products
@@ -56,8 +56,11 @@ class Learnt(NamedTuple):
     groups: tuple[KernelGroup, ...]
 
 
+@dataclass(frozen=True, eq=False)
 class Search:
-    """Stands for one search: two are told apart by identity alone."""
+    """Stands for one search, and how much was known at it: two are told apart by identity alone."""
+
+    n_known: IntArray  # (n,) known labels of every row there was
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +80,10 @@ class TargetState:
     search: Search  # differs between searches: factors made under another one are of no use
 
     @property
-    def n_searched(self) -> int:
-        return self.products.inner.shape[0]
+    def n_waiting(self) -> int:
+        """Rows that are new since the last search or have new answers."""
+        now, before = self.rows.observed.sum(axis=1), self.search.n_known
+        return now.size - before.size + int(np.count_nonzero(now[: before.size] != before))
 
     @cached_property
     def labels(self) -> KnownLabels:
@@ -97,19 +102,45 @@ class TargetState:
         return grow_products(self.products, self.X)
 
     @cached_property
+    def targets_are_labels(self) -> bool:
+        """Whether every target is one label: then it is known exactly where that label is."""
+        return is_identity(self.projection) and is_identity(self.directions.basis)
+
+    @cached_property
     def filled(self) -> FilledCodes:
-        """Codes and labels of all rows, incomplete ones as far as everything known tells."""
+        """Codes and labels of the rows that tell something of theirs, unknown labels as everything known says."""
+        if self.targets_are_labels and not self.rows.observed.all():
+            rows = telling_rows(self.rows.observed)
+            believed = self.directions.codes(self.regression.means(self.X[rows]))
+            codes = np.where(self.rows.observed[rows], self.rows.Y[rows], believed)
+            return FilledCodes(rows, codes, np.clip(codes, 0.0, 1.0))
         return fill(
             self.labels, self.label_prior, self.projection, Learnt(self.directions, self.groups), self.all_products
         )
 
     @cached_property
+    def known(self) -> BoolArray:
+        """(n, k) which targets of which rows count as answered: labels where they are, mixtures of labels on the rows
+        that tell something of theirs."""
+        if self.targets_are_labels:
+            return self.rows.observed
+        known = np.zeros((len(self.rows), self.directions.variances.size), dtype=bool)
+        known[self.filled.rows] = True
+        return known
+
+    @cached_property
     def targets(self) -> FloatArray:
-        return self.directions.targets(self.filled.codes)  # (n, k)
+        """(n, k), 0 where nothing counts as known."""
+        if self.targets_are_labels:
+            codes = np.where(self.rows.observed, self.rows.Y, self.directions.centre)
+            return self.directions.targets(codes)
+        targets = np.zeros(self.known.shape)
+        targets[self.filled.rows] = self.directions.targets(self.filled.codes)
+        return targets
 
     @cached_property
     def regression(self) -> TargetRegression:
-        return TargetRegression.of(self.groups, self.X, self.all_products, self.targets)
+        return TargetRegression.of(self.groups, self.X, self.all_products, self.targets, self.known)
 
     @cached_property
     def target_weights(self) -> FloatArray:
@@ -123,7 +154,7 @@ class TargetState:
 
     @property
     def cardinality(self) -> float:
-        """Mean number of labels of the known rows."""
+        """Mean number of labels of the rows that tell something of theirs."""
         return float(self.filled.labels.sum(axis=1).mean())
 
     @cached_property
@@ -133,8 +164,9 @@ class TargetState:
         rows, everything = self.full, np.arange(len(self.rows))
         if self.rows.observed.all() or rows.size < COMPLETE_ROWS:
             return everything, *self.regression.left_out()
-        part = take_products(self.all_products, rows)
-        return rows, *TargetRegression.of(self.groups, self.X[rows], part, self.targets[rows]).left_out()
+        part = self.all_products.take(rows)
+        some = TargetRegression.of(self.groups, self.X[rows], part, self.targets[rows], self.known[rows])
+        return rows, *some.left_out()
 
     @cached_property
     def calibration(self) -> tuple[LogisticLink, FloatArray]:
@@ -147,7 +179,8 @@ class TargetState:
     @cached_property
     def correlation(self) -> LabelCorrelation:
         """Of the labels of an item whose code is predicted: the Gaussian label prior given a typical code."""
-        variances = self._left_out[2].mean(axis=0)
+        rows, _, left_out = self._left_out
+        variances = left_out.sum(axis=0) / np.maximum(self.known[rows].sum(axis=0), 1)  # (k,)
         noise = max(float((variances * self.directions.variances).sum() / self.projection.shape[0]), LEAST_VARIANCE)
         covariance = posterior_covariance(project_prior(self.label_prior, self.projection), noise)
         scale = np.sqrt(covariance.diagonal())
@@ -156,13 +189,13 @@ class TargetState:
     @cached_property
     def counts(self) -> tuple[GroupRegression, float, float]:
         """A regression of the number of labels with the kernel of the targets, its mean and its spread."""
-        counts = self.filled.labels.sum(axis=1)
+        counts, rows = self.filled.labels.sum(axis=1), self.filled.rows
         centre, spread = float(counts.mean()), float(counts.std())
         y = ((counts - centre) / (spread if spread > 0 else 1.0))[:, None]
-        kernel = self.regression.kernel
-        found = ShapeSpectrum.of(kernel_matrix(kernel, self.all_products), y).best_scales()
+        kernel, products = self.regression.kernel, self.all_products.take(rows)
+        found = ShapeSpectrum.of(kernel_matrix(kernel, products), y).best_scales()
         group = KernelGroup(kernel, np.zeros(1, dtype=np.intp), found.scales, found.ratios, np.empty(0), np.nan)
-        return GroupRegression(group, self.X, self.all_products, y), centre, spread
+        return GroupRegression(group, self.X[rows], products, y, np.ones_like(y, dtype=bool)), centre, spread
 
 
 def label_prior(labels: KnownLabels, rates: FloatArray) -> LabelPrior:
@@ -182,14 +215,17 @@ def grow_products(products: Products, X: Any) -> Products:
 def fill(
     labels: KnownLabels, prior: LabelPrior, projection: FloatArray, learnt: Learnt, products: Products
 ) -> FilledCodes:
-    """Codes of all rows, one covariance over the rows serving all codes: that of the kernel with most targets."""
+    """Codes of the rows that tell something of theirs, one covariance over the rows serving all codes: the mean of
+    those of the targets, each in units of the codes."""
     if labels.observed.all():
-        return FilledCodes(encode(labels.values(), projection), labels.values())
-    group = max(learnt.groups, key=lambda group: group.targets.size)
-    scale = max(float((group.scales * learnt.directions.variances[group.targets]).mean()), LEAST_VARIANCE)
-    C, ratio = kernel_matrix(group.kernel, products), float(np.median(group.ratios))
-    C[np.diag_indices_from(C)] += ratio
-    return fill_codes(labels, projection, scale * C, scale * ratio, prior)
+        return FilledCodes(np.arange(len(labels.labels)), encode(labels.values(), projection), labels.values())
+    C, noise, variances = np.zeros_like(products.inner), LEAST_VARIANCE, learnt.directions.variances
+    for group in learnt.groups:
+        signals = group.scales * variances[group.targets] / variances.size  # (k,)
+        C += signals.sum() * kernel_matrix(group.kernel, products)
+        noise += float(signals @ group.ratios)
+    C[np.diag_indices_from(C)] += noise
+    return fill_codes(labels, projection, C, noise, prior)
 
 
 def learn_directions(codes: FloatArray, settings: TargetSettings) -> Directions:
@@ -212,20 +248,23 @@ def learn_targets(
     before: Learnt | None,
     rng: np.random.Generator,
 ) -> Learnt:
-    """Directions and kernels from the known labels; incomplete rows serve where complete ones are too few."""
+    """Directions and kernels from the known labels; where complete rows are too few, from all rows that tell something
+    of their codes, unknown labels filled in."""
     complete: BoolArray = np.all(labels.observed, axis=1)
     if complete.all() or complete.sum() >= COMPLETE_ROWS:
         rows = np.flatnonzero(complete)
-        part = products if complete.all() else take_products(products, rows)
+        part = products if complete.all() else products.take(rows)
         return _learn(settings, encode(labels.values()[rows], projection), part, before, rng)
     rates = base_rates(labels.labels.astype(bool), labels.observed)
     prior = label_prior(labels, rates)
+    rows = telling_rows(labels.observed)
+    part = products.take(rows)
     learnt = _learn(
-        settings, encode(np.where(labels.observed, labels.values(), rates), projection), products, before, rng
+        settings, encode(np.where(labels.observed, labels.values(), rates)[rows], projection), part, before, rng
     )
     for _ in range(COMPLETION_ROUNDS - 1):
         codes = fill(labels, prior, projection, learnt, products).codes
-        learnt = _learn(settings, codes, products, learnt, rng)
+        learnt = _learn(settings, codes, part, learnt, rng)
     return learnt
 
 
@@ -241,12 +280,8 @@ def _learn(
     targets[:, directions.variances <= LEAST_VARIANCE] = 0.0  # a code that does not vary has nothing to tell
     if len(targets) > SEARCH_ROWS:
         rows = np.sort(rng.permutation(len(targets))[:SEARCH_ROWS])
-        products, targets = take_products(products, rows), targets[rows]
+        products, targets = products.take(rows), targets[rows]
     return Learnt(directions, search_groups(settings.options, products, targets, starts, rng))
-
-
-def take_products(products: Products, rows: IntArray) -> Products:
-    return Products(products.inner[np.ix_(rows, rows)], products.distances[np.ix_(rows, rows)])
 
 
 def full_rows(observed: BoolArray, before: IntArray) -> IntArray:

@@ -35,6 +35,12 @@ class TrainingRows:
     def __len__(self) -> int:
         return self.Y.shape[0]
 
+    def take(self, rows: IntArray) -> TrainingRows:
+        """Some of the rows; those among them that are incomplete stay open."""
+        number = {int(row): i for i, row in enumerate(rows)}
+        kept = {key: tuple(number[row] for row in old if row in number) for key, old in self.open_rows.items()}
+        return TrainingRows(self.Y[rows], self.observed[rows], {key: new for key, new in kept.items() if new})
+
     def add(self, X: Any, Y: BoolArray, observed: BoolArray) -> tuple[TrainingRows, IntArray]:
         """The rows with these answers added, and which of the rows of X are new ones."""
         n, incomplete = len(self), np.flatnonzero(~observed.all(axis=1))

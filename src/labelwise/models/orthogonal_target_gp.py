@@ -53,14 +53,16 @@ class OrthogonalTargetGP(LabelModel):
 
     The defaults are what measured best; `OrthogonalTargetGP.published()` is the paper's model. Rows may be added one
     by one with `partial_fit`: `TargetEntropy` then scores a pool for the price of one row. Training rows may be
-    partially known.
+    partially known; a row counts as an answer only for targets of which it tells something. Of one or two rows no
+    hyper-parameters are learnt: the kernel is the centre of their prior.
 
     Parameters
     ----------
     projection : "auto", "gaussian", "rademacher", "identity" or (c, q) array
         Φ. "auto" is the identity for up to 64 labels, unless `n_compressed` is given, and gaussian for more.
     n_compressed : int or float, optional
-        c, or as a float the share of the labels; by default half of them for a random Φ.
+        c, or as a float the share of the labels; by default half of them for a random Φ. Never less than two codes
+        are made of several labels.
     bpca : False, True, "evb", "vb" or "pca"
         Whether and how targets are directions of the codes instead of the codes: Bayesian PCA in closed form ("evb",
         or True), iterated ("vb"), or plain PCA with `n_targets` directions.
@@ -71,7 +73,8 @@ class OrthogonalTargetGP(LabelModel):
     kernel : "sum" or "linear"
         The paper's rbf + linear + constant, or linear + constant: Bayesian ridge regression.
     noise_ratio : float, optional
-        Noise relative to the kernel; by default each target's own, by evidence.
+        Noise relative to the rbf part of the kernel, or to the linear one of `kernel="linear"`; the rest of the kernel
+        is searched under it. By default each target's own, by evidence.
     optimizer : "lbfgs", "simplex", "bayes" or "gradient"
         How hyper-parameters are searched: with gradients, by Nelder–Mead, by expected improvement on a grid, or by
         gradient ascent with `restarts` further starts.
@@ -79,7 +82,8 @@ class OrthogonalTargetGP(LabelModel):
         Of "bayes".
     restarts : int
     refit_every : int
-        Rows added by `partial_fit` after which targets and hyper-parameters are learnt again, from where they are.
+        Rows added by `partial_fit`, or answered further, after which targets and hyper-parameters are learnt again,
+        from where they are.
     decoder : "lasso", "lp", "omp", "binary_mp", "cosamp", "l2", "correlation", "linear", "scaled_linear" or "sparse"
         How scores of labels are found. "scaled_linear" is the one for macro-F1.
     labels_per_item : int, optional
@@ -88,7 +92,8 @@ class OrthogonalTargetGP(LabelModel):
         How features are prepared. "auto": columns of dense features standardised, unless they look like principal
         axes, then rows scaled to unit length; rows of at most ten dense features keep their lengths.
     max_rows : int
-        Of more rows to fit on, so many are drawn at random.
+        Of more rows to fit on, so many are drawn at random; rows that `partial_fit` adds come on top. Whatever their
+        number, hyper-parameters are searched on at most 600, drawn at random.
     random_state : int, RandomState, Generator or None
         Draws Φ, which is the same whenever the seed is.
 
@@ -103,7 +108,8 @@ class OrthogonalTargetGP(LabelModel):
     kernels_ : tuple of Kernel
         One, or one per target.
     log_posterior_ : float
-        Log evidence plus log prior of the hyper-parameters, in nats; NaN where nothing was searched.
+        Log evidence of the rows searched on, at most 600, plus log prior of the hyper-parameters, in nats; NaN where
+        nothing was searched.
     thresholds_ : (q,) array
         Thresholds for F1 by leave-one-out probabilities, for `labelwise.Threshold(model.thresholds_)`.
     n_items_ : int
@@ -199,32 +205,34 @@ class OrthogonalTargetGP(LabelModel):
         X = X[is_new]
         if len(rows) > self.max_rows:
             kept = np.sort(rng.permutation(len(rows))[: self.max_rows])
-            rows, X = TrainingRows(rows.Y[kept], rows.observed[kept]), X[kept]
+            rows, X = rows.take(kept), X[kept]
         prepared, priority = scaling(X), rng.random(len(rows))
         products = Products.of(inner_products(prepared))
         settings = self._settings()
         learnt = learn_targets(settings, KnownLabels(rows.Y, rows.observed), products, projection, None, rng)
         full = full_rows(rows.observed, np.empty(0, dtype=np.intp))
+        search = Search(rows.observed.sum(axis=1))
         self._pools = PoolMemory()
         return self._keep(
-            TargetState(settings, scaling, rows, prepared, projection, *learnt, products, full, priority, Search())
+            TargetState(settings, scaling, rows, prepared, projection, *learnt, products, full, priority, search)
         )
 
     def partial_fit(self, X: Any, Y: Any, observed: Any = None, *, classes: Any = None) -> Self:
-        """Add answers. Targets and hyper-parameters stay, and are learnt again after every `refit_every` new rows.
+        """Add answers. Targets and hyper-parameters stay, and are learnt again after every `refit_every` rows that
+        are new or have new answers. Rows of which nothing is known change nothing.
 
         Adding rows one by one or together gives the same, except where more than eight searches would fall due at
         once: then there is one, at the end. `classes` is taken for scikit-learn's sake.
         """
         if not hasattr(self, "_state"):
             return self.fit(X, Y, observed)
-        X, Y, observed = self._check_training(X, Y, observed, reset=False)
+        X, Y, observed = self._check_training(X, Y, observed, reset=False, may_be_unanswered=True)
         start = 0
         while start < len(Y):
             size = self._until_search(len(Y) - start)
             part = slice(start, start + size)
             state = self._extended(X[part], Y[part], observed[part])
-            if len(state.rows) - state.n_searched >= self.refit_every:
+            if state.n_waiting >= self.refit_every:
                 state = self._searched(state)
             self._keep(state)
             start += size
@@ -244,10 +252,10 @@ class OrthogonalTargetGP(LabelModel):
         return self._state.target_weights
 
     def _until_search(self, n_left: int) -> int:
-        """How many of the rows to come are added before the next search is due."""
+        """How many of the rows to come are added before the next search may be due."""
         if n_left > MOST_SEARCHES * self.refit_every:
             return n_left
-        return min(n_left, max(1, self.refit_every - (len(self._state.rows) - self._state.n_searched)))
+        return min(n_left, max(1, self.refit_every - self._state.n_waiting))
 
     def _extended(self, X: Any, Y: Any, observed: Any) -> TargetState:
         """The state with more answers and nothing learnt from them yet."""
@@ -286,7 +294,7 @@ class OrthogonalTargetGP(LabelModel):
             products,
             state.full,
             state.priority,
-            Search(),
+            Search(state.rows.observed.sum(axis=1)),
         )
 
     def _later(self, n_before: int, n: int) -> FloatArray:

@@ -139,27 +139,28 @@ def bayesian(
 ) -> Minimum:
     """Expected improvement on the grid start ± REACH, `per_axis` values on each axis, by a Gaussian process surrogate.
 
-    At best it finds the lowest point of the grid.
+    At best it finds the lowest point of the grid. No point is evaluated twice: where the start and the grid's points
+    that are tried first leave nothing, the search is over.
     """
     levels = np.linspace(-REACH, REACH, per_axis)
     grid = np.array(list(product(levels, repeat=start.size)))  # (g, d)
+    grid = grid[np.any(grid != 0, axis=1)]  # the start itself is tried in any case
     if len(grid) > CANDIDATES:
         grid = grid[np.sort(rng.permutation(len(grid))[:CANDIDATES])]
-    cube = (grid + REACH) / (2 * REACH)
-    offsets = np.vstack([np.zeros(start.size), grid[rng.permutation(len(grid))[: n_starts - 1]]])
+    first = rng.permutation(len(grid))[: n_starts - 1]
+    offsets, grid = np.vstack([np.zeros(start.size), grid[first]]), np.delete(grid, first, axis=0)
     counted = _Counted(function)
     values = [counted.alone(start + offset) for offset in offsets]
-    seen = (offsets + REACH) / (2 * REACH)
-    for _ in range(n_steps):
-        gain = improvement(*_surrogate(seen, np.array(values), cube), acquisition)
+    for _ in range(min(n_steps, len(grid))):
+        gain = improvement(*_surrogate(_on_cube(offsets), np.array(values), _on_cube(grid)), acquisition)
         pick = int(np.argmax(gain))
-        cube_point = cube[pick]
         values.append(counted.alone(start + grid[pick]))
-        seen = np.vstack([seen, cube_point])
-        grid, cube = np.delete(grid, pick, axis=0), np.delete(cube, pick, axis=0)
-        if not len(grid):
-            break
+        offsets, grid = np.vstack([offsets, grid[pick]]), np.delete(grid, pick, axis=0)
     return counted.minimum()
+
+
+def _on_cube(offsets: FloatArray) -> FloatArray:
+    return (offsets + REACH) / (2 * REACH)
 
 
 def _surrogate(seen: FloatArray, values: FloatArray, cube: FloatArray) -> tuple[FloatArray, FloatArray, float]:

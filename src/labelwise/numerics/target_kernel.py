@@ -18,6 +18,7 @@ from scipy.linalg import lapack
 from labelwise.numerics.kernels import Kernel
 
 FloatArray = npt.NDArray[np.floating[Any]]
+IntArray = npt.NDArray[np.intp]
 
 PRIOR_SD = 1.5  # of every log hyper-parameter around its start: without it the search drifts to a linear kernel
 START = (0.4, 1.0, 0.2, 0.02, 0.5)  # θ₀, θ₁ · median D², θ₂ · mean B, θ₃, noise: where searches begin, and the prior
@@ -52,6 +53,10 @@ class Products:
         fresh[np.arange(m), n + np.arange(m)] = 0.0
         distances[:n, :n], distances[n:], distances[:n, n:] = self.distances, fresh, fresh[:, :n].T
         return Products(inner, distances)
+
+    def take(self, rows: IntArray) -> Products:
+        """Of some of the rows."""
+        return Products(self.inner[np.ix_(rows, rows)], self.distances[np.ix_(rows, rows)])
 
     def start(self) -> FloatArray:
         """(5,) φ₀ = ln(θ₀, θ₁, θ₂, θ₃, 1/β) for targets of unit variance."""
@@ -122,6 +127,23 @@ def separate_evidence(products: Products, target: FloatArray, phi: FloatArray, c
         ]
     )
     return Evaluation(value + prior.value, gradient + prior.gradient)
+
+
+def with_noise(phi: FloatArray, noise_ratio: float) -> FloatArray:
+    """(5,) φ from its first four and a noise that is this share of θ₀."""
+    return np.append(phi, phi[0] + np.log(noise_ratio))
+
+
+def tied_evidence(
+    products: Products, target: FloatArray, phi: FloatArray, centre: FloatArray, noise_ratio: float
+) -> Evaluation:
+    """`separate_evidence` as a function of the first four hyper-parameters, where noise / θ₀ is given.
+
+    The noise then has no prior of its own.
+    """
+    full = with_noise(phi, noise_ratio)
+    value, gradient = separate_evidence(products, target, full, np.append(centre[:4], full[4]))
+    return Evaluation(value, gradient[:4] + np.array([gradient[4], 0.0, 0.0, 0.0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,18 +232,22 @@ def _ratio_prior(log_ratios: FloatArray) -> FloatArray:
 
 
 def shared_evidence(
-    products: Products, targets: FloatArray, psi: FloatArray, centre: FloatArray
+    products: Products,
+    targets: FloatArray,
+    psi: FloatArray,
+    centre: FloatArray,
+    noise_ratio: float | None = None,
 ) -> tuple[Evaluation, Scales]:
     """−Σ [log p(u_g | ψ) + log p(ψ)] at the best scales, with its gradient (3,), equations (17) and (18).
 
     It is the sum of what separate targets would have, their shapes tied, so the prior counts once per target: counted
     once in all, it would vanish beside the evidence of a hundred codes of a few rows, and the rbf part would end as
-    noise. By the envelope theorem the scales count as constants, being optimal.
+    noise. By the envelope theorem the scales count as constants, being optimal; a given noise ratio is one.
     """
     theta1, rho2, rho3 = np.exp(psi)
     rbf = np.exp(-0.5 * theta1 * products.distances)
     spectrum = ShapeSpectrum.of(rbf + rho2 * products.inner + rho3, targets)
-    found = spectrum.best_scales()
+    found = spectrum.best_scales(noise_ratio)
     inverse = 1 / (spectrum.eigenvalues[:, None] + found.ratios)  # (n, k)
     B = spectrum.vectors @ (inverse * spectrum.rotated) / np.sqrt(found.scales)  # (n, k)
     G = (spectrum.vectors * inverse.sum(axis=1)) @ spectrum.vectors.T - B @ B.T

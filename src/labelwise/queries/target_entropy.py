@@ -38,7 +38,7 @@ class TargetEntropy:
     measure : "entropy" or "variance"
         Σ_g w_g ln v_g, or Σ_g w_g v_g.
     weights : "eigenvalue" or "equal"
-        Targets count by their share of the labels' variance, or all alike.
+        Targets count by their share of the labels' variance, or all that vary alike.
     diagnosis : Diagnosis
         Which labels of a chosen item are asked, and what each label costs.
 
@@ -121,8 +121,8 @@ class TargetEntropy:
             )
         if self.weights == "eigenvalue":
             return groups
-        share = 1 / sum(group.weights.size for group in groups)
-        return tuple(replace(group, weights=np.full(group.weights.size, share)) for group in groups)
+        share = 1 / max(sum(np.count_nonzero(group.weights) for group in groups), 1)
+        return tuple(replace(group, weights=np.where(group.weights > 0, share, 0.0)) for group in groups)
 
     def _check(self) -> None:
         if self.measure not in ("entropy", "variance"):
