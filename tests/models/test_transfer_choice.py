@@ -68,3 +68,13 @@ def test_trials_use_the_ridge_that_was_given(problem):
     X, truth, observed = problem
     weak, strong = (transfer(truth, ridge=ridge).fit(X, truth, observed).trial_scores_ for ridge in (1.0, 1e4))
     assert weak != strong
+
+
+def test_trials_draw_from_a_generator_that_is_given(problem):
+    X, truth, observed = problem
+    model = transfer(truth)
+    first, again, other = (
+        model.set_params(random_state=np.random.default_rng(seed)).fit(X, truth, observed).trial_scores_
+        for seed in (3, 3, 4)
+    )
+    assert first == again != other
