@@ -65,6 +65,14 @@ def test_same_seed_same_beliefs(model):
     np.testing.assert_array_equal(clone(model).fit(X, Y).predict_proba(X), clone(model).fit(X, Y).predict_proba(X))
 
 
+def test_a_generator_may_be_the_random_state(model):
+    if "random_state" not in model.get_params():
+        return
+    X, Y = problem(q=9)
+    first, again = (clone(model).set_params(random_state=np.random.default_rng(4)).fit(X, Y) for _ in range(2))
+    np.testing.assert_array_equal(first.predict_proba(X), again.predict_proba(X))
+
+
 def test_pickle_keeps_beliefs(model):
     X, Y = problem()
     model.fit(X, Y)

@@ -59,6 +59,41 @@ def test_a_new_label_starts_from_its_guess_under_any_model(world, model):
     assert start(X, truth, model).add_label("new").believe(X_new).probabilities()[:, 8].std() < 1e-9
 
 
+def with_counts(truth, kind):
+    counts = truth[:, :8].T.astype(float) @ truth[:, :8]
+    if kind == "transfer":
+        return lw.CooccurrenceTransfer(cooccurrence=counts)
+    factors = lw.CooccurrenceFactors(cooccurrence=counts, feature_penalty=0.5, n_iterations=5)
+    return factors if kind == "factors" else lw.AutoModel([lw.BinaryRelevance(), factors])
+
+
+@pytest.mark.parametrize("kind", ["transfer", "factors", "several"])
+@pytest.mark.parametrize("guessed", [True, False])
+def test_counts_a_model_was_given_leave_room_for_a_new_label(world, kind, guessed):
+    X, truth, _, _ = world
+    model = with_counts(truth, kind)
+    campaign = start(X, truth, model)
+    campaign.believe()
+    campaign.add_label("new", like=true_shares(truth) if guessed else None).add_label("newer")
+    assert campaign.believe().probabilities().shape == (300, 10) and len(campaign.ask(2)) == 2
+    campaign.tell([Answer(str(i), {"new": bool(truth[i, 8])}) for i in range(60)])
+    assert np.all(np.isfinite(campaign.believe().probabilities()))
+    if kind == "transfer":
+        assert model.cooccurrence.shape == (8, 8)  # what was given stays
+        assert np.isnan(campaign.model.cooccurrence[8:]).all()
+    again = Campaign(campaign.data, model=campaign.model, strategy=campaign.strategy, answers=campaign.answers)
+    for name, said in campaign.new_labels.items():
+        again.guess_label(name, like=said.like)
+    assert again.ask(2) == campaign.ask(2)
+
+
+def test_counts_of_the_wrong_size_are_still_refused(world):
+    X, truth, _, _ = world
+    campaign = start(X, truth, lw.CooccurrenceTransfer(cooccurrence=np.ones((5, 5)))).add_label("new")
+    with pytest.raises(ValueError, match="expected"):
+        campaign.believe()
+
+
 def test_counts_in_the_pool_are_shares_by_the_label_totals_there(world):
     X, truth, X_new, truth_new = world
     counts = {name: float((truth[:, j] & truth[:, 8]).sum()) for j, name in enumerate(KNOWN)}

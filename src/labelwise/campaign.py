@@ -14,7 +14,7 @@ from sklearn.base import clone
 from labelwise.answer_book import CONTROL, START_REASON, AnswerBook
 from labelwise.defaults import PAIRS_FROM, START, default_model, default_strategy
 from labelwise.guard import Guard, strategy_evidence
-from labelwise.new_labels import GuessLearner, NewLabel
+from labelwise.new_labels import GuessLearner, NewLabel, with_room
 from labelwise.numerics.choosing import random_items, random_pairs
 from labelwise.numerics.costs import Costs, Spent
 from labelwise.posterior import IgnorantPosterior, LabelPosterior
@@ -250,10 +250,14 @@ class Campaign:
     def add_label(
         self, name: str, *, like: Mapping[str, float] | None = None, counts: Mapping[str, float] | None = None
     ) -> Self:
-        """One more label, unknown for every item so far; with `like` or `counts` it starts from a guess."""
+        """One more label, unknown for every item so far; with `like` or `counts` it starts from a guess.
+
+        In a model that was given co-occurrence counts those of the new label are unknown.
+        """
         data = self._data.with_label(name)
         start = None if like is None and counts is None else NewLabel.of(name, data.label_names, like, counts)
         self._new_labels |= {} if start is None else {name: start}
+        self.model = with_room(self.model, data.n_labels)
         self._use(data)
         return self
 

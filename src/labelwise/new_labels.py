@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
+from sklearn.base import BaseEstimator, clone
 
 from labelwise.numerics.feature_spaces import FeatureSpace, Fourier, Landmarks, Part
 from labelwise.numerics.label_sketches import SketchSettings, SketchSums, sketch_rows
@@ -273,6 +274,21 @@ class GuessLearner:
                 guessed = by_column[c].probabilities(prepared)[told]
                 gains[name] = gains[name] + share_likelihoods(p[told, c], guessed, Y[~fit, c][told].astype(float))
         return shares | {name: float(SHARES[np.argmax(gain)]) for name, gain in gains.items()}
+
+
+def with_room(model: Any, n_labels: int) -> Any:
+    """The model, unfitted, for one label more: counts that it, or a model in it, was given have that label unknown."""
+    grown = clone(model)
+    for name, value in grown.get_params(deep=False).items():
+        if name == "cooccurrence" and np.shape(value) == (n_labels - 1, n_labels - 1):
+            counts = np.asarray(value, dtype=np.float64)
+            grown.set_params(cooccurrence=np.pad(counts, (0, 1), constant_values=np.nan))
+        elif isinstance(value, BaseEstimator):
+            grown.set_params(**{name: with_room(value, n_labels)})
+        elif isinstance(value, list | tuple):
+            parts = (with_room(part, n_labels) if isinstance(part, BaseEstimator) else part for part in value)
+            grown.set_params(**{name: type(value)(parts)})
+    return grown
 
 
 def spread_rows(n: int) -> npt.NDArray[np.intp]:

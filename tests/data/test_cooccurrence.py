@@ -59,6 +59,22 @@ def test_shares_are_conditional(labels):
         Cooccurrence(NAMES, counts).shares_of("z")
 
 
+def test_shares_are_of_the_items_that_were_asked(labels):
+    """Through reordering, adding and rescaling."""
+    observed = np.ones(labels.shape, dtype=bool)
+    observed[20:, 1] = False
+    data = LabelData.from_arrays(np.zeros((60, 1)), labels, observed=observed, label_names=NAMES)
+    found = Cooccurrence.from_labels(data)
+    expected = {name: labels[:20, 1][labels[:20, j]].mean() for j, name in enumerate(NAMES) if name != "b"}
+    assert found.shares_of("b") == pytest.approx(expected)
+    assert found.align(["d", "b", "x"]).shares_of("b") == pytest.approx({"d": expected["d"]})
+    assert (found + found).rescaled(found).shares_of("b") == pytest.approx(expected)
+    whole = Cooccurrence(NAMES, labels.T.astype(float) @ labels)
+    mixed = (labels[:, 0] & labels[:, 1]).sum() + (labels[:20, 0] & labels[:20, 1]).sum()
+    assert (found + whole).shares_of("b")["a"] == pytest.approx(mixed / (labels[:, 0].sum() + labels[:20, 0].sum()))
+    assert found.shares_of("a") == pytest.approx(whole.shares_of("a") | {"b": found.shares_of("a")["b"]})
+
+
 def test_sources_add_up(labels):
     halves = [
         Cooccurrence.from_labels(LabelData.from_arrays(np.zeros((30, 1)), part, label_names=NAMES))
@@ -90,6 +106,21 @@ def test_csv_there_and_back(tmp_path, name):
     found = read_cooccurrence(path)
     assert found.names == ("a", 'say "b", c', "ü") and found.n_items == 100
     np.testing.assert_array_equal(found.counts, counts)
+
+
+@pytest.mark.parametrize("name", [" a", "a ", "\ta"])
+def test_blanks_that_belong_to_a_name_come_back(tmp_path, name):
+    path = tmp_path / "counts.csv"
+    write_cooccurrence(Cooccurrence((name, "b"), np.array([[4.0, 1.0], [1.0, np.nan]]), 9), path)
+    found = read_cooccurrence(path)
+    assert found.names == (name, "b") and found.n_items == 9
+    np.testing.assert_array_equal(found.counts, [[4.0, 1.0], [1.0, np.nan]])
+
+
+def test_blanks_around_names_that_somebody_wrote_do_not_count(tmp_path):
+    path = tmp_path / "counts.csv"
+    path.write_text("label, other, count\ncats , cats, 4\ncats, dogs ,1\n")
+    assert read_cooccurrence(path).names == ("cats", "dogs")
 
 
 def test_pairs_alone_leave_the_rest_unknown(tmp_path):

@@ -67,6 +67,8 @@ def test_names_stand_for_themselves():
     found = count_texts(["new york, web-design"], ["New_York", "web-design", "design_web"])
     np.testing.assert_array_equal(found.counts.diagonal(), [1, 1, 0])
     assert found.without_counts() == ("design_web",)
+    written = count_texts(["to new_york", "New-York", "new york, new_york"], ["new_york"])
+    np.testing.assert_array_equal(written.counts, [[3]])
 
 
 @pytest.mark.parametrize(

@@ -183,6 +183,15 @@ def test_without_counts_it_is_the_latent_factor_model():
     np.testing.assert_allclose(LatentFactors(**FAST).fit(X, Y).predict_proba(X), weightless, atol=1e-6)
 
 
+def test_a_label_that_was_never_counted_is_one_of_which_nothing_is_known():
+    X, Y, observed, counts = topics()
+    counts[23, :], counts[:, 23] = 0.0, 0.0
+    model = CooccurrenceFactors(cooccurrence=counts, **FAST).fit(X, Y, observed)
+    np.testing.assert_array_equal(model.untold_, [23])
+    share = model.predict_proba(X)[:, 23]
+    np.testing.assert_allclose(share, np.mean((Y[:, :16].sum(0) + 0.5) / 401), atol=1e-9)
+
+
 # -- learning on ------------------------------------------------------------------------------------------------------
 
 
@@ -199,6 +208,29 @@ def test_pieces_teach_what_one_batch_teaches(inference):
     np.testing.assert_array_equal(
         pieces.posterior(X).item_covariance().diagonal(), batch.posterior(X).item_covariance().diagonal()
     )
+
+
+@pytest.mark.parametrize("inference", ["map", "variational"])
+def test_one_more_item_hardly_moves_beliefs_that_have_settled(inference):
+    X, Y, observed, counts = topics(n=401, d=5, q=7, unseen=2)
+    settings = {"feature_penalty": 0.7, "n_iterations": 200, "solver": "exact", "inference": inference}
+    model = CooccurrenceFactors(cooccurrence=counts, **settings).fit(X[:400], Y[:400], observed[:400])
+    before = model.posterior(X)
+    after = model.partial_fit(X[400:], Y[400:], observed[400:]).posterior(X)
+    seen = model.seen_
+    np.testing.assert_allclose(after.probabilities()[:, seen], before.probabilities()[:, seen], atol=0.02)
+    np.testing.assert_allclose(after.variances()[:, seen], before.variances()[:, seen], rtol=0.1)
+
+
+def test_factors_are_those_that_beliefs_follow_from():
+    X, Y, observed, counts = topics()
+    settings = {"scale": "none", "precision": "float64", "batch_size": 30, **FAST}
+    model = CooccurrenceFactors(cooccurrence=counts, **settings).fit(X[:100], Y[:100], observed[:100])
+    model.partial_fit(X[100:250], Y[100:250], observed[100:250])
+    f = model.factors_
+    log_odds = X @ f.weights @ f.labels.T + f.label_bias
+    np.testing.assert_allclose(log_odds, model.posterior(X).log_odds()[:, model.seen_], atol=1e-9)
+    assert f.items.shape == f.expected.shape == (0, f.labels.shape[1])
 
 
 def test_learning_on_comes_near_learning_at_once():

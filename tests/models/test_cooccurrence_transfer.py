@@ -1,13 +1,13 @@
 """CooccurrenceTransfer: unseen labels against brute force, rules against one another, counts from elsewhere."""
 
+import warnings
+
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 import labelwise as lw
 from labelwise.experiments.metrics import macro_roc_auc, precision_at
 from labelwise.models import BinaryRelevance, CooccurrenceTransfer
-from labelwise.models._transfer_choice import Source, draw_trials, ridge_weights
 
 UNSEEN = np.arange(12, 16)
 
@@ -93,10 +93,10 @@ def test_costa_is_the_average_of_the_bases_log_odds_by_counts(problem):
 def test_a_label_that_occurs_with_none_comes_last_under_costa(problem):
     X, truth, observed, X_new, _ = problem
     counts = counts_of(truth)
-    counts[15, :], counts[:, 15] = 0.0, 0.0
+    counts[15, :15], counts[:15, 15] = 0.0, 0.0
     p = CooccurrenceTransfer("costa", cooccurrence=counts, base=BinaryRelevance()).fit(X, truth, observed)
     means = p.posterior(X_new).means()
-    assert np.all(means[:, 15] <= means[:, :12].min(1) + 1e-12)
+    assert np.all(means[:, 15] < means[:, :15].min(1))
 
 
 def test_labels_without_counts_get_the_mean_share(problem):
@@ -109,6 +109,10 @@ def test_labels_without_counts_get_the_mean_share(problem):
     np.testing.assert_allclose(model.predict_proba(X_new)[:, 14], rates.mean())
     nothing = CooccurrenceTransfer().fit(X, truth, observed)
     np.testing.assert_array_equal(nothing.untold_, UNSEEN)
+    never = 3 * counts_of(truth)
+    never[14, :], never[:, 14] = 0.0, 0.0  # as texts that never name a label count it
+    model = CooccurrenceTransfer(cooccurrence=never, random_state=0).fit(X, truth, observed)
+    np.testing.assert_array_equal(model.untold_, [14])
 
 
 def test_counts_from_ten_times_as_many_items_say_the_same(problem):
@@ -186,24 +190,40 @@ def test_settings_given_are_kept_and_the_others_chosen(problem):
     assert given.trial_scores_ == () and given.settings_.noise_variance == 2.0
 
 
-def test_trials_score_the_hidden_labels_by_precision(problem):
+def test_too_few_labels_to_choose_by_are_warned_about(problem):
     X, truth, observed, _, _ = problem
-    source = Source(X, truth[:, :12].astype(float), observed[:, :12], None)
-    trial = draw_trials(source, 1, np.random.default_rng(0), with_ridge=True)[0]
-    settings = CooccurrenceTransfer().fit(X, truth).settings_
-    scores = trial.scores(settings)
-    expected = np.mean([precision_at(scores, trial.truth, k) for k in (1, 3, 5)])
-    assert trial.precision(settings) == pytest.approx(expected)
-    assert trial.truth.shape == (60, 6) and trial.counts.shape == (6, 6)
-    assert draw_trials(Source(X, truth[:, :5].astype(float), observed[:, :5], None), 1, None, with_ridge=True) == []
+    few, counts = np.r_[:5, 12], counts_of(truth)
+    options = {"cooccurrence": counts[np.ix_(few, few)], "random_state": 0}
+    with pytest.warns(UserWarning, match="5 labels with answers and 300 items are too few to choose label_weight and"):
+        model = CooccurrenceTransfer(**options).fit(X, truth[:, few], observed[:, few])
+    assert (model.settings_.label_weight, model.settings_.noise_variance) == (0.0, 0.3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CooccurrenceTransfer(label_weight=0.0, noise_variance=0.3, **options).fit(X, truth[:, few], observed[:, few])
 
 
-def test_ridge_weights_are_those_of_the_normal_equations():
-    rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(20, 3)), rng.normal(size=(20, 2))
-    stacked = np.vstack([X, np.sqrt(2) * np.eye(3)])
-    expected = np.linalg.lstsq(stacked, np.vstack([Y, np.zeros((3, 2))]), rcond=None)[0]
-    np.testing.assert_allclose(ridge_weights(sp.csr_array(X), Y, 2.0), expected)
+def test_conditional_adds_up_probabilities_times_shares(problem):
+    X, truth, observed, X_new, _ = problem
+    counts = counts_of(truth)
+    beliefs = CooccurrenceTransfer("conditional", cooccurrence=counts).fit(X, truth, observed).posterior(X_new)
+    p = beliefs.probabilities()
+    expected = sum(p[:, [seen]] * counts[seen, UNSEEN] / counts[seen, seen] for seen in range(12))
+    np.testing.assert_allclose(beliefs.means()[:, UNSEEN], expected)
+    np.testing.assert_array_equal(beliefs.means()[:, :12], p[:, :12])  # ranked together: on one scale
+
+
+def test_a_seen_label_that_was_never_counted_is_as_good_as_unknown():
+    """Under the default rule; taken for never together, the twin of the unseen label would speak against it."""
+    X, truth, observed = make_problem()
+    truth[:, 15] = truth[:, 0] ^ (np.random.default_rng(0).random(400) < 0.03)
+    means = []
+    for value in (0.0, np.nan):
+        counts = counts_of(truth)
+        counts[0, :], counts[:, 0] = value, value
+        model = CooccurrenceTransfer(cooccurrence=counts, random_state=0).fit(X, truth, observed)
+        means.append(model.posterior(X).means())
+    np.testing.assert_array_equal(means[0], means[1])
+    assert macro_roc_auc(means[0][:, [15]], truth[:, [15]]).value > 0.75
 
 
 def test_label_covariances_see_what_occurs_together(problem):

@@ -4,8 +4,9 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.special import expit
 
+import labelwise as lw
 from factor_problems import FAST, topics
-from labelwise.models import CooccurrenceFactors
+from labelwise.models import CooccurrenceFactors, LatentFactors
 
 
 @pytest.fixture(params=["map", "variational"])
@@ -127,3 +128,27 @@ def test_known_labels_in_pieces_blocks_and_sparse():
     np.testing.assert_allclose(np.vstack(parts), at_once, atol=1e-6)
     covariances = in_turn.label_covariances()
     assert covariances.variances()[observed].max() < 1e-9 < covariances.variances()[~observed].min()
+
+
+def test_labels_without_a_score_are_ranked_last_until_they_are_told():
+    X, Y, observed, _ = topics()
+    beliefs = LatentFactors(**FAST).fit(X, Y, observed).posterior(X[:12])
+    np.testing.assert_array_equal(beliefs.ranking(), beliefs.scores())
+    np.testing.assert_array_equal(beliefs.ranking()[:, 16:], -np.inf)
+    assert not lw.TopLabels(16, by="ranking").decide(beliefs)[:, 16:].any()
+    told = np.zeros((12, 24), dtype=bool)
+    told[:, 20] = True
+    given = beliefs.given(told, told).ranking()
+    assert np.all(given[:, 20] == 1) and np.all(given[:, 16:20] == -np.inf) and np.all(np.isfinite(given[:, :16]))
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_doubt_about_an_unseen_label_is_what_its_own_regression_leaves_open(bias):
+    X, Y, observed, counts = topics(n=100, q=8, unseen=2)
+    model = CooccurrenceFactors(3, cooccurrence=counts, inference="variational", bias=bias, **FAST)
+    f, fitted = model.fit(X, Y, observed).factors_, model._fitted
+    Z = np.column_stack([f.columns, f.column_bias, np.ones(8)]) if bias else f.columns
+    penalty = np.diag([0.5, 0.5, 0.5, 1e-6, 1e-6][: Z.shape[1]])
+    missed = f.labels - Z[:6] @ np.linalg.solve(Z[:6].T @ Z[:6] + penalty, Z[:6].T @ f.labels)
+    expected = fitted.label_covariances[:6].mean(0) + np.diag((missed**2).mean(0))
+    np.testing.assert_allclose(fitted.label_covariances[7], expected, rtol=1e-6)

@@ -23,8 +23,21 @@ def test_rescaled_counts_keep_the_share_of_each_known_label():
     np.testing.assert_allclose(smoothed[1], [10 * (0 + 1) / 8, 10 * (3 + 0.2) / 8])
 
 
-def test_a_label_that_never_occurs_elsewhere_counts_nothing():
-    np.testing.assert_array_equal(rescale_counts(np.zeros((1, 1)), np.zeros(1), np.ones(1)), [[0.0]])
+def test_a_label_that_never_occurs_elsewhere_says_nothing():
+    none, own = (np.zeros((1, 2)), np.zeros(1)), np.full(1, 8.0)
+    np.testing.assert_array_equal(rescale_counts(*none, own), [[np.nan, np.nan]])
+    np.testing.assert_array_equal(rescale_counts(*none, own, np.array([0.25, np.nan])), [[2.0, np.nan]])
+
+
+def test_labels_without_a_count_above_0_were_never_counted():
+    counts = np.array([[4.0, 1.0, 0.0, 0.0], [1.0, 2.0, 0.0, 0.0], [0.0, 0.0, 0.0, np.nan], [0.0, 0.0, np.nan, 3.0]])
+    unknown = np.isnan(check_counts(counts, 4))
+    np.testing.assert_array_equal(unknown, np.eye(4, dtype=bool)[2] | np.eye(4, dtype=bool)[2][:, None])
+    assert counts[2, 2] == 0.0  # what was given stays
+
+
+def test_a_total_of_0_beside_counts_is_no_total():
+    np.testing.assert_array_equal(check_counts([[0.0, 1.0], [1.0, 2.0]], 2), [[np.nan, 1.0], [1.0, 2.0]])
 
 
 def test_row_factors_find_the_scale_of_every_row_and_ignore_the_diagonal():
@@ -57,6 +70,18 @@ def test_ten_times_as_many_items_make_the_same_counts(labels, diagonal):
     expected = counts[np.ix_(SEEN, SEEN)] / counts.diagonal()[SEEN][:, None]
     off = ~np.eye(3, dtype=bool)
     np.testing.assert_allclose(own.shares[off], expected[off])
+
+
+def test_one_unknown_total_changes_its_own_row_alone(labels):
+    counts, outside = labels.T @ labels, labels[:150].T @ labels[:150]
+    own = counts[np.ix_(SEEN, SEEN)]
+    known = OwnCounts.of(outside, SEEN, UNSEEN, own)
+    outside[0, 0] = np.nan
+    found = OwnCounts.of(outside, SEEN, UNSEEN, own)
+    np.testing.assert_array_equal(found.with_seen[1:], known.with_seen[1:])
+    np.testing.assert_array_equal(found.shares[1:, 1:], known.shares[1:, 1:])
+    block = outside[np.ix_(SEEN, SEEN)]
+    np.testing.assert_allclose(found.with_seen[0], outside[0, UNSEEN] * row_factors(block, own)[0])
 
 
 def test_nothing_given_or_nothing_unseen_is_empty(labels):

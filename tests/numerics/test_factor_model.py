@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, gammaln
 
+from factor_loops import Loops, random_beliefs
 from factor_problems import factor_fit, problem, run, start
 from labelwise.numerics.factor_model import Counts, FactorData, Penalties, better_overdispersion, start_factors
 from labelwise.numerics.feature_regression import FeatureRegression
@@ -38,6 +39,25 @@ def test_every_update_of_a_sweep_raises_the_objective(step):
     fit = factor_fit(problem(1), learn_overdispersion=True)
     f = scattered(fit)
     assert fit.objective(getattr(fit, f"update_{step}")(f)) > fit.objective(f)
+
+
+PARTS = ("items", "labels", "columns", "weights", "label_bias", "row_bias", "column_bias", "expected")
+
+
+@pytest.mark.parametrize("options", [{}, {"bias": False}, {"counts": False}, {"penalties": ONES}])
+def test_updates_and_sweeps_are_those_written_out_entry_by_entry(options):
+    fit = factor_fit(problem(n=12, d=3, s=5, u=2), method="exact", **options)
+    loops, q = Loops(fit, certain=True), random_beliefs(fit, certain=True)
+    for name in ("items", "labels", "columns", "weights", "biases"):
+        found, rival = getattr(fit, f"update_{name}")(q.means), getattr(loops, name)(q).means
+        for part in PARTS:
+            np.testing.assert_allclose(getattr(found, part), getattr(rival, part), atol=1e-10)
+    f = q.means
+    for _ in range(3):
+        np.testing.assert_allclose(fit.objective(f), loops.bound(q), rtol=1e-11)
+        f, q = fit.sweep(f), loops.sweep(q)
+        for part in PARTS:
+            np.testing.assert_allclose(getattr(f, part), getattr(q.means, part), atol=1e-9)
 
 
 def scattered(fit, seed=0):
@@ -203,6 +223,13 @@ def test_overdispersion_is_found():
     nearby = [gammaln(m + x).sum() - m.size * gammaln(x) - x * spent for x in (0.99 * found, 1.01 * found)]
     assert max(nearby) < values[-1]
     np.testing.assert_allclose(found, r, rtol=0.05)
+
+
+def test_overdispersion_stays_where_no_count_is_above_0():
+    given = problem()
+    none = given._replace(counts=Counts(0 * given.counts.values, given.counts.known))
+    fit = factor_fit(none, learn_overdispersion=True)
+    assert run(fit, start(fit), 30).overdispersion == 5.0
 
 
 def test_start_has_the_base_rates():

@@ -8,6 +8,7 @@ from factor_problems import factor_fit, problem, run, start
 from labelwise.numerics import factor_online
 from labelwise.numerics.factor_model import FactorData
 from labelwise.numerics.factor_online import INNER_ROUNDS, ItemSums, LabelPriors, OnlineState, solve_ridge
+from labelwise.numerics.factor_variational import FactorBeliefs, VariationalFit
 from labelwise.numerics.polya_gamma import polya_gamma_mean
 
 
@@ -66,6 +67,20 @@ def test_one_batch_of_all_items_is_one_sweep():
     np.testing.assert_allclose(after.factors.label_bias, bias, atol=1e-10)
     np.testing.assert_allclose(after.factors.weights, W, atol=1e-10)
     assert after.sums.n == len(fit.regression.X)
+
+
+def test_variational_beliefs_that_have_settled_stay_where_they_are():
+    """The sums over all items of a fixed point imply the fixed point: labels, columns, weights, biases, covariances."""
+    fit = factor_fit(problem(n=40))
+    variational, q = VariationalFit(fit), FactorBeliefs.start(start(fit, 3), fit.penalties.items)
+    for _ in range(600):
+        q = variational.sweep(q)
+    sums = ItemSums.of(fit.regression.X, q.means.items, fit.item_view(q.means), (q.items, q.labels))
+    state = replace(online(fit, q.means, 3), doubt=(q.labels, q.columns)).with_sums(sums)
+    for name in ("labels", "columns", "weights", "label_bias", "row_bias", "column_bias"):
+        np.testing.assert_allclose(getattr(state.factors, name), getattr(q.means, name), atol=2e-3)
+    np.testing.assert_allclose(state.doubt[0], q.labels, atol=2e-4)
+    np.testing.assert_allclose(state.doubt[1], q.columns, atol=2e-4)
 
 
 def objective(fit, state):

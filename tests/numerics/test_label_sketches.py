@@ -42,6 +42,15 @@ def test_scores_and_variances_are_bayesian_linear_regression_on_the_counts(probl
     )
 
 
+def test_variances_of_some_counts_are_those_of_their_sketch_alone(problem):
+    X, Y, _, X_new, labels_new = problem
+    some, settings = np.array([0, 2, 5]), SketchSettings(0.0, 0.6)
+    np.testing.assert_allclose(
+        SketchSums.of(X, Y).variances(X_new, labels_new, settings, some),
+        SketchSums.of(X, Y[:, some]).variances(X_new, labels_new[:, some], settings),
+    )
+
+
 def test_cross_covariance_gives_the_scores(problem):
     X, Y, unseen, X_new, labels_new = problem
     settings, sums = SketchSettings(0.4, 1.3), SketchSums.of(X, Y)
@@ -86,6 +95,8 @@ def test_an_unknown_count_is_as_if_its_label_did_not_exist_for_that_one(problem)
     alone = solve_sketches(SketchSums.of(X, Y[:, kept]), counts[kept, 1:2], settings)
     np.testing.assert_allclose(coefficients[kept, 1], alone[:, 0], rtol=1e-9)
     assert not coefficients[[1, 4], 1].any()
+    moment = moment_coefficients(Y.T @ Y, counts, 1e-10)
+    np.testing.assert_allclose(moment[kept, 1], np.linalg.lstsq(Y[:, kept], unseen[:, 1], rcond=None)[0], atol=1e-7)
 
 
 def test_sparse_features_give_the_same(problem):

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from scipy.special import expit
 
 from labelwise.numerics.label_sketches import SketchSettings, SketchSums, solve_sketches
-from labelwise.numerics.sketched_answers import as_probabilities, log_likelihoods, regress_answers
+from labelwise.numerics.sketched_answers import answer_variances, as_probabilities, log_likelihoods, regress_answers
 
 SETTINGS = SketchSettings(0.0, 0.8, 0.2)
 
@@ -36,6 +36,11 @@ def test_it_is_bayesian_linear_regression_on_both_kinds_of_data(problem):
     np.testing.assert_allclose(found, expected, atol=1e-10)
     sparse = regress_answers(SketchSums.of(sp.csr_array(X), Y), counts, sp.csr_array(X_answered), answers, SETTINGS)
     np.testing.assert_allclose(sparse, expected, atol=1e-10)
+    X_new = np.random.default_rng(1).normal(size=(4, 5))
+    left = np.einsum("nd,de,ne->n", X_new, np.linalg.inv(np.eye(5) + F.T @ P @ F), X_new)
+    np.testing.assert_allclose(answer_variances(sums, counts, X_answered, SETTINGS, X_new), left, atol=1e-10)
+    sparse = answer_variances(sums, counts, sp.csr_array(X_answered), SETTINGS, sp.csr_array(X_new))
+    np.testing.assert_allclose(sparse, left, atol=1e-10)
 
 
 def test_without_answers_it_is_the_sketch_and_without_counts_ridge(problem):

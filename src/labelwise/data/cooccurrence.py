@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,9 @@ class Cooccurrence:
         Symmetric, 0 or more, NaN where unknown.
     n_items : float, optional
         Items, documents or windows that were counted.
+    asked : (q, q) array, optional
+        Items that carry the row's label and were asked about the column's, for sets with partial answers; by default
+        all that carry it. A csv does not keep them.
 
     Examples
     --------
@@ -48,6 +52,7 @@ class Cooccurrence:
     names: tuple[str, ...]
     counts: FloatArray
     n_items: float | None = None
+    asked: FloatArray | None = None
 
     def __post_init__(self) -> None:
         check_unique("label name", self.names)
@@ -67,10 +72,11 @@ class Cooccurrence:
         """Counted in a labelled set, over the items where both labels are known; NaN where there is none."""
         Y = sp.csr_array(data.Y, dtype=np.float64)
         counts = (Y.T @ Y).toarray()
-        if data.observed is not None:
-            known = sp.csr_array(data.observed, dtype=np.float64)
-            counts[(known.T @ known).toarray() == 0] = np.nan
-        return cls(data.label_names, counts, float(data.n_items))
+        if data.observed is None:
+            return cls(data.label_names, counts, float(data.n_items))
+        known = sp.csr_array(data.observed, dtype=np.float64)
+        counts[(known.T @ known).toarray() == 0] = np.nan
+        return cls(data.label_names, counts, float(data.n_items), (Y.T @ known).toarray())
 
     @property
     def totals(self) -> FloatArray:
@@ -82,10 +88,15 @@ class Cooccurrence:
         names = tuple(label_names)
         place = {name: j for j, name in enumerate(self.names)}
         mine = np.array([place.get(name, -1) for name in names], dtype=np.intp)
-        counts = np.full((len(names), len(names)), np.nan)
         found = np.flatnonzero(mine >= 0)
-        counts[np.ix_(found, found)] = self.counts[np.ix_(mine[found], mine[found])]
-        return Cooccurrence(names, counts, self.n_items)
+
+        def placed(values: FloatArray) -> FloatArray:
+            aligned = np.full((len(names), len(names)), np.nan)
+            aligned[np.ix_(found, found)] = values[np.ix_(mine[found], mine[found])]
+            return aligned
+
+        asked = None if self.asked is None else placed(self.asked)
+        return Cooccurrence(names, placed(self.counts), self.n_items, asked)
 
     def without_counts(self) -> tuple[str, ...]:
         """Labels that occur with no other, or of which that is unknown: nothing can be learnt of them from here."""
@@ -96,15 +107,21 @@ class Cooccurrence:
     def shares_of(self, name: str) -> dict[str, float]:
         """For every other label, the share of its items that carry this one: what `campaign.add_label(like=...)` takes.
 
-        Labels that were never counted are left out.
+        Of the items that were asked about this one, where answers are partial. Labels that were never counted are left
+        out.
         """
         if name not in self.names:
             raise ValueError(f"there are no counts of label {name!r}")
         at = self.names.index(name)
-        row, totals = self.counts[at], self.totals
+        row, totals = self.counts[at], self._asked()[:, at]
         known = ~np.isnan(row) & (totals > 0)
         known[at] = False
         return {self.names[j]: float(min(row[j] / totals[j], 1.0)) for j in np.flatnonzero(known)}
+
+    def _asked(self) -> FloatArray:
+        """(q, q) with the items of each label where nothing else is known, NaN where the count is unknown."""
+        every = np.broadcast_to(self.totals[:, None], self.counts.shape) if self.asked is None else self.asked
+        return np.where(np.isnan(self.counts), np.nan, every)
 
     def rescaled(self, own: Cooccurrence) -> Cooccurrence:
         """The counts times one factor, so that the labels both know occur as often as in `own`.
@@ -116,26 +133,32 @@ class Cooccurrence:
         if not mine[both].sum() > 0:
             raise ValueError("no label was counted in both; are the names the same?")
         factor = theirs[both].sum() / mine[both].sum()
-        return Cooccurrence(self.names, factor * self.counts, None if self.n_items is None else factor * self.n_items)
+        n_items, asked = (None if value is None else factor * value for value in (self.n_items, self.asked))
+        return Cooccurrence(self.names, factor * self.counts, n_items, asked)
 
     def __add__(self, other: Cooccurrence) -> Cooccurrence:
         """Counts of two sources together, over the labels of both; unknown in one is taken from the other."""
         names = (*self.names, *(name for name in other.names if name not in set(self.names)))
-        a, b = self.align(names).counts, other.align(names).counts
-        counts = np.where(np.isnan(a), b, np.where(np.isnan(b), a, a + b))
+        a, b = self.align(names), other.align(names)
         n_items = None if self.n_items is None or other.n_items is None else self.n_items + other.n_items
-        return Cooccurrence(names, counts, n_items)
+        return Cooccurrence(names, _sum(a.counts, b.counts), n_items, _sum(a._asked(), b._asked()))
+
+
+def _sum(a: FloatArray, b: FloatArray) -> FloatArray:
+    """a + b, and where one is unknown the other."""
+    return np.where(np.isnan(a), b, np.where(np.isnan(b), a, a + b))
 
 
 def write_cooccurrence(counts: Cooccurrence, path: AnyPath) -> None:
     """As csv with the columns label, other and count.
 
     First every label with itself, in order, then each pair whose count is not 0, once; an unknown count is blank. A
-    line with neither label has the number of items.
+    line with neither label has the number of items. All is quoted where a name begins or ends with a blank.
     """
+    blanks = any(name != name.strip() for name in counts.names)
     with writing(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-        table = csv.writer(text, lineterminator="\n")
+        table = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL if blanks else csv.QUOTE_MINIMAL)
         table.writerow(HEADER)
         if counts.n_items is not None:
             table.writerow(["", "", _number(counts.n_items)])
@@ -150,7 +173,8 @@ def write_cooccurrence(counts: Cooccurrence, path: AnyPath) -> None:
 def read_cooccurrence(path: AnyPath) -> Cooccurrence:
     """From a csv with the columns label, other and count, as `write_cooccurrence` has it.
 
-    Pairs that are not listed are 0 where both labels are listed with themselves, and unknown otherwise.
+    Pairs that are not listed are 0 where both labels are listed with themselves, and unknown otherwise. Blanks around
+    names do not count, unless the header is in quotes.
 
     Examples
     --------
@@ -161,7 +185,10 @@ def read_cooccurrence(path: AnyPath) -> Cooccurrence:
     array([[ 3.,  1.],
            [ 1., nan]])
     """
-    rows = csv.reader(text_lines(path, "utf-8"))
+    lines = text_lines(path, "utf-8")
+    first = next(lines, "")
+    trim = str if first.startswith('"') else str.strip
+    rows = csv.reader(chain([first] if first else [], lines))
     header = next(rows, None)
     if header is None or [name.strip().lower() for name in header] != HEADER:
         raise FormatError(f"found the columns {shown(header)}, expected {', '.join(HEADER)}", path, 1)
@@ -173,7 +200,7 @@ def read_cooccurrence(path: AnyPath) -> Cooccurrence:
             continue
         if len(row) != 3:
             raise FormatError(f"found {len(row)} fields, expected {', '.join(HEADER)}", path, line)
-        label, other, count = row[0].strip(), row[1].strip(), _parse(row[2], path, line)
+        label, other, count = trim(row[0]), trim(row[1]), _parse(row[2], path, line)
         if not label and not other:
             n_items = count
             continue

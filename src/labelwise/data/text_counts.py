@@ -32,7 +32,7 @@ def count_texts(
     texts : iterable of str
         Documents, read one by one: they may be more than fit into memory.
     terms : mapping of label to words and phrases that stand for it, or labels alone
-        A label alone stands for itself, with "_" and "-" read as blanks.
+        A label alone stands for itself, as it is written and with "_" and "-" read as blanks.
     window : int, optional
         Words after which a document is cut, and what follows counted as another; by default documents are whole.
     match_case : bool
@@ -86,7 +86,7 @@ class Finder:
         match_case: bool = False,
         stem: Callable[[str], str] | None = None,
     ) -> Finder:
-        by_label = terms if isinstance(terms, Mapping) else {name: [re.sub(r"[_-]+", " ", name)] for name in terms}
+        by_label = terms if isinstance(terms, Mapping) else {name: _forms(name) for name in terms}
         phrases: dict[str, list[tuple[tuple[str, ...], int]]] = {}
         finder = cls(tuple(by_label), phrases, match_case, stem)
         for label, (name, words) in enumerate(by_label.items()):
@@ -142,6 +142,11 @@ def plain_stem(word: str) -> str:
             doubled = left[-1] == left[-2] and left[-1] not in "lsz"
             return left[:-1] if doubled else left
     return word
+
+
+def _forms(name: str) -> list[str]:
+    """The name in words, and, where texts may hold it as one word, as it is written."""
+    return [re.sub(r"[_-]+", " ", name), *([name] if "_" in name else [])]
 
 
 def _units(texts: Iterable[str], finder: Finder, window: int | None) -> Iterator[list[int]]:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_random_state
 
 from labelwise.models._factor_training import (
     FactorProblem,
@@ -50,8 +49,7 @@ def choose(model: Any, problem: FactorProblem, settings: FactorSettings) -> Fact
     n_sweeps = SWEEPS[settings.inference] if free[1] else (int(model.n_iterations),)
     if not any(free):
         return FactorChoice(penalties[0], n_sweeps[0], {})
-    rng = np.random.default_rng(check_random_state(model.random_state).randint(2**31))
-    chosen = choose_by_hiding(problem, settings, penalties, n_sweeps, model.n_trials, rng)
+    chosen = choose_by_hiding(problem, settings, penalties, n_sweeps, model.n_trials, model._generator())
     if chosen is not None:
         return chosen
     if problem.n_unseen:

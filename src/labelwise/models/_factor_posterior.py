@@ -138,6 +138,9 @@ class FactorPosterior(LabelPosterior):
         """(n, q) what labels are ranked by."""
         return np.where(self._fitted.scored, self.log_odds(), -np.inf)
 
+    def ranking(self) -> FloatArray:
+        return self.scores()
+
     def variances(self) -> FloatArray:
         """(n, q) variance of the log-odds; without variational beliefs only that of the item's own factors."""
         return self._fitted.variances(self._expected)
@@ -208,6 +211,11 @@ class FoldedPosterior(GivenPosterior):
     def probabilities(self) -> FloatArray:
         values, observed = (dense(matrix).astype(bool) for matrix in (self._values, self._observed))
         return np.where(observed, values, self._factor_beliefs.folded(values, observed))
+
+    def ranking(self) -> FloatArray:
+        """The probabilities; labels about which nothing is known, or now told, come last."""
+        scored = self._factor_beliefs.ranking() > -np.inf
+        return np.where(scored | dense(self._observed).astype(bool), self.probabilities(), -np.inf)
 
     def given(self, values: Any, observed: Any) -> FoldedPosterior:
         """With more labels known; the later answer counts where two are about the same label."""

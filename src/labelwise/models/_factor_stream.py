@@ -10,7 +10,7 @@ import numpy as np
 from labelwise.models._factor_posterior import FittedFactors
 from labelwise.models._factor_training import Learnt, to_precision
 from labelwise.models.base import BoolArray
-from labelwise.numerics.factor_model import FactorData
+from labelwise.numerics.factor_model import FactorData, Factors
 from labelwise.numerics.factor_online import ItemSums, LabelPriors, OnlineState
 from labelwise.numerics.feature_regression import FeatureUncertainty
 from labelwise.numerics.linear_algebra import stack_rows
@@ -66,11 +66,15 @@ class FactorStream:
         guesses = fitted.biases.copy()
         guesses[seen] = 0.0
         view = View(factors.labels, labels, observed, np.zeros(n), factors.label_bias)
-        sums = ItemSums.of(X, factors.items, view)
+        of_items = doubt = None
+        if learnt.beliefs is not None and fitted.label_covariances is not None:
+            of_items = learnt.beliefs.items, fitted.label_covariances
+            doubt = fitted.label_covariances, learnt.beliefs.columns
+        sums = ItemSums.of(X, factors.items, view, of_items)
         empty = np.zeros((0, seen.size), np.uint8)
         fit = replace(learnt.fit, data=FactorData(empty, empty, data.counts))
         priors = LabelPriors(means, guesses, precisions, seen)
-        state = OnlineState(fit, replace(factors, items=np.zeros((0, k))), priors, sums, n / batch_size)
+        state = OnlineState(fit, replace(factors, items=np.zeros((0, k))), priors, sums, n / batch_size, doubt)
         return cls(state, batch_size, exponent)
 
     def add(self, more: Batch) -> FactorStream:
@@ -92,23 +96,21 @@ class FactorStream:
         labels, observed = (batch.Y & batch.observed).astype(np.uint8), batch.observed.astype(np.uint8)
         return replace(state.step(batch.X, labels, observed, share), steps=state.steps + part)
 
-    def fitted(self, before: FittedFactors) -> FittedFactors:
-        """What a posterior needs, after everything so far."""
+    def fitted(self, before: FittedFactors) -> tuple[FittedFactors, Factors]:
+        """What a posterior needs, after everything so far, and the factors of the labels seen at the fit."""
         state = self.current()
         ratio = state.fit.penalties.features / state.fit.penalties.items
         gram = state.sums.feature_gram
         uncertainty = before.uncertainty
         if isinstance(gram, np.ndarray):
             uncertainty = FeatureUncertainty(None, ratio, 1 / state.fit.penalties.items, gram=gram)
-        covariances = None
-        if before.label_covariances is not None:
-            covariances = np.linalg.inv(state.label_precisions(state.sums))
-        return replace(
+        after = replace(
             before,
             weights=state.factors.weights,
             loadings=state.factors.labels,
             biases=state.factors.label_bias,
             scored=before.scored | (state.sums.bias_bottoms > 0),
-            label_covariances=covariances,
+            label_covariances=None if state.doubt is None else state.doubt[0],
             uncertainty=uncertainty,
         )
+        return after, state.seen_factors()

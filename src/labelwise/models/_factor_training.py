@@ -115,7 +115,7 @@ class Learnt:
     fit: FactorFit
     factors: Factors
     unseen: Transferred
-    covariances: FloatArray | None = None  # (s, k, k) of the seen labels' factors, under variational beliefs
+    beliefs: FactorBeliefs | None = None  # with covariances, where they are variational
 
     def loadings(self) -> FloatArray:
         return np.vstack([self.factors.labels, self.unseen.factors]).astype(np.float64)  # (s + u, k)
@@ -125,14 +125,14 @@ class Learnt:
 
     def label_covariances(self, settings: FactorSettings) -> FloatArray | None:
         """(s + u, k, k): of an unseen label, what its regression leaves open, and the mean doubt about seen ones."""
-        if self.covariances is None:
+        if self.beliefs is None:
             return None
-        u = len(self.unseen.bias)
+        u, seen = len(self.unseen.bias), self.beliefs.labels
         if u == 0:
-            return self.covariances
-        missed = np.square(transfer_residuals(self.factors, settings.transfer_penalty)).mean(axis=0)  # (k,)
-        doubt = self.covariances.mean(axis=0) + np.diag(missed)
-        return np.concatenate([self.covariances, np.tile(doubt, (u, 1, 1))])
+            return seen
+        residuals = transfer_residuals(self.factors, settings.transfer_penalty, bias=settings.bias)
+        doubt = seen.mean(axis=0) + np.diag(np.square(residuals).mean(axis=0))
+        return np.concatenate([seen, np.tile(doubt, (u, 1, 1))])
 
     def scores(self, X: Any) -> FloatArray:
         """(n, s + u) log-odds."""
@@ -212,7 +212,7 @@ def learn_factors(problem: FactorProblem, settings: FactorSettings, schedule: Sc
     variational = VariationalFit(fit)
     beliefs = FactorBeliefs.start(start, settings.penalties.items)
     beliefs, path = schedule.run(variational.sweep, variational.bound, beliefs)
-    return Learnt(fit, beliefs.means, transfer(settings, fit, beliefs.means), beliefs.labels), path
+    return Learnt(fit, beliefs.means, transfer(settings, fit, beliefs.means), beliefs), path
 
 
 def check_settings(model: Any, choices: dict[str, tuple[Any, ...]], positive: tuple[str, ...]) -> None:

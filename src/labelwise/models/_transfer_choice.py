@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,16 @@ from scipy.special import logit
 
 from labelwise.models.base import BoolArray
 from labelwise.numerics.calibration import POOLED_MEAN, Entries, LogisticLink, bend, fit_pooled
+from labelwise.numerics.feature_regression import FeatureRegression
 from labelwise.numerics.label_sketches import SketchSettings, SketchSums, solve_sketches
-from labelwise.numerics.linear_algebra import cholesky, dense, solve_lower
-from labelwise.numerics.sketched_answers import regress_answers
+from labelwise.numerics.sketched_answers import answer_variances, regress_answers
 from labelwise.posterior import FloatArray
 
 LABEL_WEIGHTS = (0.0, 0.03, 0.3, 3.0)
 NOISES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 FEWEST_LABELS = 8  # below, hiding half of them says nothing
 FEWEST_ITEMS = 20
-MOST_FEATURES = 4000  # above, a ridge on all features is not worth its d × d matrix here
+MOST_FEATURES = 4000  # above, weights of the labels beside the features' are not tried: each trial needs a ridge
 HELD_OUT, MOST_HELD_OUT = 5, 1000  # one item in so many, and no more than these
 CUTS = (1, 3, 5)
 
@@ -59,6 +60,7 @@ class Source:
     Y: FloatArray  # (n, s) with unknown entries filled
     observed: BoolArray  # (n, s)
     shares: FloatArray | None  # (s, s) of the items with l (row) that have j (column) elsewhere; None: count the items
+    ridge: float = 1.0  # penalty by which the seen labels are learnt
 
     def counts(self, Y: FloatArray, known: Any, hidden: Any) -> FloatArray:
         """(known, hidden) counts on the scale of the items of Y."""
@@ -75,17 +77,27 @@ class Answers:
     Y: BoolArray  # (n, u)
     observed: BoolArray  # (n, u)
 
-    def regress(
-        self, sums: SketchSums, counts: FloatArray, settings: SketchSettings
-    ) -> tuple[npt.NDArray[np.intp], FloatArray]:
-        """The labels that have any, and (d, k) their weights from counts and answers together."""
-        told = np.flatnonzero(self.observed.any(axis=0))
-        weights = np.zeros((self.X.shape[1], told.size))
-        for place, label in enumerate(told):
+    @cached_property
+    def labels(self) -> npt.NDArray[np.intp]:
+        """(k,) those of the u labels that have any."""
+        return np.flatnonzero(self.observed.any(axis=0))
+
+    def regress(self, sums: SketchSums, counts: FloatArray, settings: SketchSettings) -> FloatArray:
+        """(d, k) weights of those labels from counts (s, u) and answers together."""
+        weights = np.zeros((self.X.shape[1], self.labels.size))
+        for place, label in enumerate(self.labels):
             rows = np.flatnonzero(self.observed[:, label])
             y = self.Y[rows, label].astype(np.float64)
-            weights[:, place] = regress_answers(sums, counts[:, label], self.X[rows], y, settings)
-        return told, weights
+            weights[:, place] = regress_answers(sums, counts[:, label], self.X[rows], y, answer_settings(settings))
+        return weights
+
+    def variances(self, sums: SketchSums, counts: FloatArray, settings: SketchSettings, X: Any) -> FloatArray:
+        """(n, k) of those labels' functions at the items X."""
+        found = np.zeros((X.shape[0], self.labels.size))
+        for place, label in enumerate(self.labels):
+            asked = self.X[np.flatnonzero(self.observed[:, label])]
+            found[:, place] = answer_variances(sums, counts[:, label], asked, answer_settings(settings), X)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,16 +120,17 @@ class Trial:
         held, fit = np.sort(items[:n_held]), np.sort(items[n_held:])
         hidden, known = np.sort(labels[: s // 2]), np.sort(labels[s // 2 :])
         X, Y = source.X[fit], source.Y[fit]
-        believed = np.zeros((held.size, known.size))
+        believed: FloatArray = np.zeros((held.size, known.size))
         if with_ridge:
-            believed = np.asarray(source.X[held] @ ridge_weights(X, Y[:, known]))
+            believed = ridge_scores(X, Y[:, known], source.X[held], source.ridge)
+        counts = source.counts(Y, known, hidden)
         return cls(
             SketchSums.of(X, Y[:, known]),
-            source.counts(Y, known, hidden),
+            counts,
             source.X[held],
             believed,
             source.Y[np.ix_(held, hidden)] > 0.5,
-            source.observed[np.ix_(held, hidden)],
+            source.observed[np.ix_(held, hidden)] & ~np.isnan(counts).all(axis=0),
             (Y[:, hidden].sum(axis=0) + 0.5) / (fit.size + 1),
         )
 
@@ -142,9 +155,7 @@ def choose_settings(source: Source, given: SketchSettings, free: Sequence[str], 
 
     First the noise, then the weight of labels at the best noise, then the noise beside it: the optimum is flat.
     """
-    label_weights = LABEL_WEIGHTS if "label_weight" in free else (given.label_weight,)
-    if source.X.shape[1] > MOST_FEATURES and "label_weight" in free:
-        label_weights = (0.0,)
+    label_weights = candidate_weights(source, given, free)
     noises = NOISES if "noise_variance" in free else (given.noise_variance,)
     scores: dict[tuple[float, float], float] = {}
 
@@ -163,12 +174,23 @@ def choose_settings(source: Source, given: SketchSettings, free: Sequence[str], 
     return Choice(settings, learn_link(trials, settings), scores)
 
 
+def candidate_weights(source: Source, given: SketchSettings, free: Sequence[str]) -> tuple[float, ...]:
+    """Weights of labels to try: the one given, or, where it is free, those that the number of features allows."""
+    if "label_weight" not in free:
+        return (given.label_weight,)
+    return LABEL_WEIGHTS if source.X.shape[1] <= MOST_FEATURES else (0.0,)
+
+
+def answer_settings(settings: SketchSettings) -> SketchSettings:
+    """Beside answers labels have no weight of their own, and there is more noise than in counts alone."""
+    return replace(settings, label_weight=0.0, noise_variance=max(settings.noise_variance, 1.0))
+
+
 def draw_trials(source: Source, n_trials: int, rng: np.random.Generator, *, with_ridge: bool) -> list[Trial]:
     """None where there are too few labels or items to hide some."""
     n, s = source.Y.shape
     if s < FEWEST_LABELS or n < FEWEST_ITEMS:
         return []
-    with_ridge = with_ridge and source.X.shape[1] <= MOST_FEATURES
     return [Trial.draw(source, rng, with_ridge=with_ridge) for _ in range(n_trials)]
 
 
@@ -190,12 +212,10 @@ def learn_link(trials: Sequence[Trial], settings: SketchSettings) -> UnseenLink:
     return UnseenLink(fit_pooled(bend(x / unit), entries, logit(np.concatenate(rates))), unit)
 
 
-def ridge_weights(X: Any, Y: FloatArray, penalty: float = 1.0) -> FloatArray:
-    """(d, s) of (XᵀX + penalty I)⁻¹ XᵀY."""
-    A = dense(X.T @ X)
-    A[np.diag_indices_from(A)] += penalty
-    L = cholesky(A, overwrite=True)
-    return solve_lower(L, solve_lower(L, np.asarray(X.T @ Y)), transposed=True)
+def ridge_scores(X: Any, Y: FloatArray, X_new: Any, penalty: float) -> FloatArray:
+    """(n, s) of new items by ridge regression of the labels around their means: as the model's own base has them."""
+    mean = Y.mean(axis=0)
+    return mean + np.asarray(X_new @ FeatureRegression(X, penalty).solve(Y - mean))
 
 
 def _padded(values: Any, rows: int, fill: Any) -> Any:

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
 
+from labelwise.models._transfer_choice import Answers
 from labelwise.numerics.calibration import LogisticLink
 from labelwise.numerics.count_scaling import OwnCounts
 from labelwise.numerics.label_correlation import LabelCorrelation, low_rank, shrunk_correlation
-from labelwise.numerics.label_sketches import SketchSettings, SketchSums
+from labelwise.numerics.label_sketches import SketchSettings, SketchSums, same_known
 from labelwise.posterior import FloatArray, ItemCovariance, LabelCovariances, LabelPosterior
 
 IntArray = npt.NDArray[np.intp]
@@ -31,35 +32,43 @@ class SketchRule:
     coefficients: FloatArray  # (s, u)
     settings: SketchSettings
     link: LogisticLink
-    answered: IntArray  # those of the u labels that have a few answers, too
-    weights: FloatArray  # (d, answered) of the features, from counts and answers together
+    counts: FloatArray  # (s, u), NaN where unknown
+    few: Answers  # about some of the u labels
+    weights: FloatArray  # (d, labels with answers) of the features, from counts and answers together
 
     def scores(self, X: Any, labels: FloatArray) -> FloatArray:
         found = self.sums.scores(X, labels, self.coefficients, self.settings)
-        if self.answered.size:
-            found[:, self.answered] = np.asarray(X @ self.weights)
+        if self.few.labels.size:
+            found[:, self.few.labels] = np.asarray(X @ self.weights)
         return found
 
     def probabilities(self, scores: FloatArray) -> FloatArray:
         return self.link.probabilities(scores)
 
     def variances(self, X: Any, labels: FloatArray) -> FloatArray:
-        return self.sums.variances(X, labels, self.settings)
+        """(n, u): the fewer counts of a label are known, the larger."""
+        found = np.empty((X.shape[0], self.counts.shape[1]))
+        for rows, members in same_known(~np.isnan(self.counts)):
+            found[:, members] = self.sums.variances(X, labels, self.settings, rows)[:, None]
+        if self.few.labels.size:
+            found[:, self.few.labels] = self.few.variances(self.sums, self.counts, self.settings, X)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
 class MixtureRule:
-    """Unseen labels as fixed combinations of the seen labels' scores, or of their log-odds."""
+    """Unseen labels as fixed combinations of the seen labels' scores or probabilities, or of their log-odds."""
 
     weights: FloatArray  # (s, u)
     on_log_odds: bool = False
+    on_probabilities: bool = False
 
     def scores(self, X: Any, labels: FloatArray) -> FloatArray:
         if not self.on_log_odds:
             return labels @ self.weights
         log_odds = logit(np.clip(labels, SURE, 1 - SURE))
         alone = self.weights.sum(axis=0) == 0  # a label that occurs with none comes last
-        return expit(np.where(alone, log_odds.min(axis=1, keepdims=True), log_odds @ self.weights))
+        return expit(np.where(alone, log_odds.min(axis=1, keepdims=True) - 1, log_odds @ self.weights))
 
     def probabilities(self, scores: FloatArray) -> FloatArray:
         return np.clip(scores, LEAST, 1 - LEAST)
@@ -117,12 +126,20 @@ class FittedTransfer:
         whole[:, self.labels[0]], whole[:, self.labels[1]] = seen, told
         return whole
 
+    def seen_scores(self, base: Any) -> FloatArray:
+        """(n, s) on the scale of the rule's: of the own ridge, that of 0/1 labels; else probabilities.
+
+        Of other models it is not known whether they have scores on the scale of 0/1 labels.
+        """
+        by_rule = isinstance(self.rule, MixtureRule) and self.rule.on_probabilities
+        return np.asarray(base.means() if self.has_own_base and not by_rule else base.probabilities())
+
     @cached_property
     def correlation(self) -> LabelCorrelation:
         """Of all labels, once the features have had their say."""
         trained, (seen, told, untold) = self.trained, self.labels
         base = self.base.posterior(trained.X) if self.has_own_base else None
-        scores = trained.Y.mean(axis=0) + np.zeros(trained.Y.shape) if base is None else base.means()
+        scores = trained.Y.mean(axis=0) + np.zeros(trained.Y.shape) if base is None else self.seen_scores(base)
         covariance = trained.residual_covariance(scores, self.rule.scores(trained.X, scores))
         n = np.full(covariance.shape, float(trained.Y.shape[0]))
         found = low_rank(shrunk_correlation(covariance, n), RANK)
@@ -135,8 +152,9 @@ class FittedTransfer:
 class TransferPosterior(LabelPosterior):
     """Beliefs of a `CooccurrenceTransfer` about some items.
 
-    `means` are scores on the scale of 0/1 labels, for all labels alike; labels are ranked by them. `probabilities` are
-    calibrated: by the base model for seen labels, on pseudo-unseen labels for the others.
+    `means` are scores on the scale of 0/1 labels, for all labels alike (under "conditional" and "costa" probabilities
+    and their combinations); labels are ranked by them. `probabilities` are calibrated: by the base model for seen
+    labels, on pseudo-unseen labels for the others.
     """
 
     def __init__(self, fitted: FittedTransfer, X: Any) -> None:
@@ -149,8 +167,7 @@ class TransferPosterior(LabelPosterior):
 
     @cached_property
     def _seen_scores(self) -> FloatArray:
-        base: Any = self._base  # the own ridge has means on the scale of 0/1 labels; of other models that is not known
-        return np.asarray(base.means() if self._fitted.has_own_base else base.probabilities())  # (n, s)
+        return self._fitted.seen_scores(self._base)  # (n, s)
 
     @cached_property
     def _told_scores(self) -> FloatArray:
@@ -159,6 +176,10 @@ class TransferPosterior(LabelPosterior):
     def means(self) -> FloatArray:
         """(n, q) scores on the scale of 0/1 labels: what labels, seen and unseen, are to be ranked by."""
         return self._fitted.spread(self._seen_scores, self._told_scores, self._fitted.untold_rate)
+
+    def ranking(self) -> FloatArray:
+        """The `means`; a label of which nothing is known comes last."""
+        return self._fitted.spread(self._seen_scores, self._told_scores, -np.inf)
 
     def variances(self) -> FloatArray:
         """(n, q) variance of the unseen labels' function under a sketch, and of the seen ones where the base has it.
@@ -170,7 +191,7 @@ class TransferPosterior(LabelPosterior):
         seen = np.full((n, self._fitted.labels[0].size), np.nan) if base is None else base()
         told = np.full((n, self._fitted.labels[1].size), np.nan)
         if isinstance(rule, SketchRule) and told.size:
-            told[:] = rule.variances(self._fitted.prepare(self._X), self._seen_scores)[:, None]
+            told[:] = rule.variances(self._fitted.prepare(self._X), self._seen_scores)
         rate = self._fitted.untold_rate
         return self._fitted.spread(seen, told, rate * (1 - rate))
 

@@ -7,7 +7,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from labelwise.models._training_rows import TrainingRows
 from labelwise.models.base import BoolArray, LabelModel
@@ -106,11 +105,7 @@ class AutoModel(LabelModel):
 
     def _weigh(self) -> FloatArray:
         """(m,) shares of the models."""
-        if isinstance(self.random_state, np.random.Generator):
-            rng = self.random_state
-        else:
-            rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        chosen = rng.permutation(len(self._rows))[:MAX_ROWS]
+        chosen = self._generator().permutation(len(self._rows))[:MAX_ROWS]
         fold = np.arange(chosen.size) % FOLDS
         found = [
             self._foretell(chosen[fold != part], chosen[fold == part])

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -25,6 +26,7 @@ class LabelModel(ClassifierMixin, BaseEstimator):
 
     classes_: npt.NDArray[np.intp]  # (q,) the labels by number, as scikit-learn has it for indicator matrices
     n_labels_: int
+    random_state: Any  # of models that draw
 
     def posterior(self, X: Any) -> LabelPosterior:
         raise NotImplementedError
@@ -60,6 +62,12 @@ class LabelModel(ClassifierMixin, BaseEstimator):
     def _check_items(self, X: Any) -> Any:
         check_is_fitted(self)
         return validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
+
+    def _generator(self) -> np.random.Generator:
+        """What a fit draws from: `random_state` itself where it is a generator, else one made from it."""
+        if isinstance(self.random_state, np.random.Generator):
+            return self.random_state
+        return np.random.default_rng(check_random_state(self.random_state).randint(2**31))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from labelwise.models._code_decoders import CodeDecoder
 from labelwise.models._code_regression import CodeRegression, KernelOptions, learn_codes
@@ -186,11 +185,6 @@ class CompressedLabelGP(LabelModel):
         share = self.compression_share if self.inference == "mean_field" else None
         sparse = SparseOptions(prior, self.n_iterations, share)
         return learn_code(plan, labels, self.projection, self.n_compressed, sparse, rng)
-
-    def _generator(self) -> np.random.Generator:
-        if isinstance(self.random_state, np.random.Generator):
-            return self.random_state
-        return np.random.default_rng(check_random_state(self.random_state).randint(2**31))
 
     def _check_parameters(self) -> None:
         for name, allowed in CHOICES.items():

@@ -56,8 +56,8 @@ class CooccurrenceFactors(LabelModel):
         k. By default the number of labels with answers, at most 100.
     cooccurrence : (q, q) array, optional
         Symmetric counts ≥ 0 of items that carry both labels, in the order of the labels, NaN where unknown. They may
-        come from other items. By default the training labels are counted, which says nothing of a label without any
-        answer.
+        come from other items. A label all of whose counts are 0 was never counted: nothing is known of it. By default
+        the training labels are counted, which says nothing of a label without any answer.
     feature_penalty : float or "auto"
         λ_w, the one that matters most. "auto": chosen together with the number of sweeps by hiding some of the items
         and, if there are labels without answers, half of the labels.
@@ -102,7 +102,8 @@ class CooccurrenceFactors(LabelModel):
     Attributes
     ----------
     factors_ : Factors
-        U, V, B, W, biases and over-dispersion, labels with answers first.
+        U, V, B, W, biases and over-dispersion, labels with answers first. After `partial_fit` those of the labels in
+        `seen_`, without the items'.
     seen_, unseen_, untold_ : arrays of label numbers
         With answers; without answers but with counts; with neither.
     feature_penalty_, n_iterations_ : float, int
@@ -232,8 +233,8 @@ class CooccurrenceFactors(LabelModel):
         """Go on learning from more items by online EM; the first call is a `fit`.
 
         Rows are learnt in batches of `batch_size`, whatever pieces they come in. A label that had no answers at the
-        fit starts from what its counts say, and its answers take over from there. `classes` is taken for
-        scikit-learn's sake.
+        fit starts from what its counts say, and its answers take over from there. Variational beliefs stay variational:
+        what is averaged are second moments. `classes` is taken for scikit-learn's sake.
         """
         if not hasattr(self, "_fitted"):
             return self.fit(X, Y, observed)
@@ -243,7 +244,7 @@ class CooccurrenceFactors(LabelModel):
             self._stream = FactorStream.after(self._learnt, self._fitted, self.batch_size, STEP_EXPONENT)
         X = to_precision(self._fitted.scaling(X), np.float64)
         self._stream = self._stream.add(Batch(X, Y, observed))
-        self._fitted = self._stream.fitted(self._fitted)
+        self._fitted, self.factors_ = self._stream.fitted(self._fitted)
         return self
 
     def posterior(self, X: Any) -> FactorPosterior:

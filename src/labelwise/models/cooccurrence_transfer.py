@@ -8,13 +8,15 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from labelwise.models._transfer_choice import (
+    FEWEST_ITEMS,
+    FEWEST_LABELS,
     Answers,
     Choice,
     Source,
     UnseenLink,
+    candidate_weights,
     choose_settings,
     draw_trials,
     learn_link,
@@ -57,22 +59,27 @@ class CooccurrenceTransfer(LabelModel):
     rule : "sketched_gp", "moment", "conditional" or "costa"
         "sketched_gp" takes the counts for linear measurements of the missing label column and regresses on the
         features with them as data. "moment" fits the unseen label on the seen ones by its normal equations,
-        "conditional" adds up p(seen) · share of its items that have the unseen label, "costa" averages the log-odds of
-        the seen labels by their counts (Mensink, Gavves & Snoek, CVPR 2014).
+        "conditional" adds up p(seen) · share of its items that have the unseen label, which may come to more than 1;
+        "costa" averages the log-odds of the seen labels by their counts (Mensink, Gavves & Snoek, CVPR 2014). An
+        unknown count adds nothing to either; the first two leave its label out of their equations.
     cooccurrence : (q, q) array, optional
         Symmetric counts of items that carry both labels, on the diagonal of items that carry the label; NaN where
-        unknown. They may come from other items: they are brought to the scale of the training items. By default the
-        training labels are counted, which says nothing of a label without answers.
+        unknown. They may come from other items: they are brought to the scale of the training items. A label all of
+        whose counts are 0 was never counted: nothing is known of it. By default the training labels are counted, which
+        says nothing of a label without answers.
     base : LabelModel, optional
         Of the labels with answers. By default a ridge regression on the same features for "sketched_gp", "moment" and
         "conditional", and `LatentFactors()` for "costa", where averaging log-odds is averaging factors;
         `base=BinaryRelevance()` is the original COSTA.
     scale : "auto" or "none"
         How features are prepared for the ridge and the sketch. "auto": sparse features without negative values are
-        weighted by how rare they are, dense columns standardised; then rows scaled to unit length.
+        weighted by how rare they are, dense columns standardised; then rows scaled to unit length. Under both a
+        constant of 0.3 is appended, the intercept of the sketch.
     label_weight, noise_variance : float, optional
         Of the sketched GP: variance of the weights of seen labels, and of the noise, both relative to that of the
-        features' weights. What is not given is chosen on seen labels treated as unseen.
+        features' weights. What is not given is chosen on seen labels treated as unseen, whose items' other labels are
+        believed by the ridge, also where another `base` is given; with more than 4000 features no weight of labels is
+        tried, and with fewer than 8 seen labels or 20 items nothing is: 0 and 0.3, and a warning.
     count_noise : float
         Variance of a count.
     ridge : float
@@ -99,11 +106,11 @@ class CooccurrenceTransfer(LabelModel):
     --------
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(300, 4))
-    >>> truth = (X @ rng.normal(size=(4, 6)) > 0).astype(float)
+    >>> truth = (X @ rng.normal(size=(4, 9)) > 0).astype(float)
     >>> Y = truth.copy()
-    >>> Y[:, 5] = np.nan  # nobody was ever asked about the last label
-    >>> model = CooccurrenceTransfer(cooccurrence=truth.T @ truth).fit(X, Y)
-    >>> bool((model.predict(X)[:, 5] == truth[:, 5]).mean() > 0.8)
+    >>> Y[:, 8] = np.nan  # nobody was ever asked about the last label
+    >>> model = CooccurrenceTransfer(cooccurrence=truth.T @ truth, random_state=0).fit(X, Y)
+    >>> bool((model.predict(X)[:, 8] == truth[:, 8]).mean() > 0.8)
     True
     """
 
@@ -147,7 +154,7 @@ class CooccurrenceTransfer(LabelModel):
         filled = self._filled(base_features is prepare, X, prepared, Y[:, answered], observed[:, answered])
         span = sketch_rows(observed[:, answered])
         counts = self._own_counts(given, filled[span])
-        source = Source(prepared[span], filled[span], observed[np.ix_(span, answered)], counts.shares)
+        source = Source(prepared[span], filled[span], observed[np.ix_(span, answered)], counts.shares, self.ridge)
         few = Answers(prepared, Y[:, self.unseen_], observed[:, self.unseen_])
         rule = self._fit_rule(source, counts, few)
         rate = float(base_rates(Y[:, answered], observed[:, answered]).mean())
@@ -203,7 +210,7 @@ class CooccurrenceTransfer(LabelModel):
         if self.rule == "moment":
             return MixtureRule(moment_coefficients(gram, m, MOMENT_RIDGE * self.ridge))
         if self.rule == "conditional":
-            return MixtureRule(conditional_weights(m, gram.diagonal()))
+            return MixtureRule(conditional_weights(m, gram.diagonal()), on_probabilities=True)
         if self.rule == "costa":
             return MixtureRule(average_weights(m), on_log_odds=True)
         choice = self._choose(source)
@@ -211,9 +218,8 @@ class CooccurrenceTransfer(LabelModel):
         sums = SketchSums.of(source.X, source.Y)
         coefficients = solve_sketches(sums, m, choice.settings)
         rates = self._unseen_rates(source, sums, coefficients, counts)
-        settings = replace(choice.settings, label_weight=0.0, noise_variance=max(choice.settings.noise_variance, 1.0))
-        told, weights = few.regress(sums, m, settings)
-        return SketchRule(sums, coefficients, choice.settings, choice.link.for_rates(rates), told, weights)
+        weights = few.regress(sums, m, choice.settings)
+        return SketchRule(sums, coefficients, choice.settings, choice.link.for_rates(rates), m, few, weights)
 
     def _choose(self, source: Source) -> Choice:
         names = ("label_weight", "noise_variance")
@@ -222,10 +228,18 @@ class CooccurrenceTransfer(LabelModel):
         given = replace(FALLBACK, count_noise=self.count_noise, **values)
         if not self.unseen_.size:
             return Choice(given, UnseenLink.default(), {})
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        trials = draw_trials(source, self.n_trials, rng, with_ridge=given.label_weight > 0 or "label_weight" in free)
+        rng = self._generator()
+        with_ridge = any(weight > 0 for weight in candidate_weights(source, given, free))
+        trials = draw_trials(source, self.n_trials, rng, with_ridge=with_ridge)
         if free and trials:
             return choose_settings(source, given, free, trials)
+        if free:
+            n, labels = source.Y.shape
+            warnings.warn(
+                f"{labels} labels with answers and {n} items are too few to choose {' and '.join(free)} by "
+                f"({FEWEST_LABELS} and {FEWEST_ITEMS} are needed); usual values are used, or give them",
+                stacklevel=4,
+            )
         return Choice(given, learn_link(trials, given), {})
 
     def _unseen_rates(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from labelwise.models._label_gp_posterior import LabelGPPosterior
 from labelwise.models._label_gp_solving import Limits, make_solver
@@ -166,11 +165,6 @@ class LabelGP(LabelModel):
 
     def _limits(self) -> Limits:
         return Limits(self.max_exact, self.n_inducing)
-
-    def _generator(self) -> np.random.Generator:
-        if isinstance(self.random_state, np.random.Generator):
-            return self.random_state
-        return np.random.default_rng(check_random_state(self.random_state).randint(2**31))
 
     def _check_parameters(self) -> None:
         if self.kernel not in KERNELS:

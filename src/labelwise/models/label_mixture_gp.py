@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from labelwise.models._label_mixture_fitting import MixtureOptions, fit_mixture, warm_mixture
@@ -238,11 +237,6 @@ class LabelMixtureGP(LabelModel):
 
     def _options(self) -> MixtureOptions:
         return MixtureOptions.of(self)
-
-    def _generator(self) -> np.random.Generator:
-        if isinstance(self.random_state, np.random.Generator):
-            return self.random_state
-        return np.random.default_rng(check_random_state(self.random_state).randint(2**31))
 
     def _check_parameters(self) -> None:
         for name, allowed in CHOICES.items():

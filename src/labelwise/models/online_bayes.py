@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from joblib import effective_n_jobs
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from labelwise.models import _online_files
@@ -84,7 +84,7 @@ class OnlineBayes(LabelModel):
         Of the weights.
     n_jobs : int, optional
         Threads, as in joblib. The result does not depend on it.
-    random_state : int, RandomState or None
+    random_state : int, RandomState, Generator or None
         For the order in which `fit` goes through the rows. `partial_fit` keeps the order given.
 
     Attributes
@@ -179,7 +179,7 @@ class OnlineBayes(LabelModel):
         self._start(block_size(self, Y.shape[1]))
         self._grow(X.shape[1], Y.shape[1])
         self.state_.set_counts((observed & ~Y).sum(0), Y.sum(0))
-        self._learn(X, Y, observed, order=check_random_state(self.random_state).permutation(X.shape[0]))
+        self._learn(X, Y, observed, order=self._generator().permutation(X.shape[0]))
         return self
 
     def partial_fit(self, X: Any, Y: Any, observed: Any = None, *, classes: Any = None) -> Self:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from labelwise.models._code_decoders import DECODERS, DecoderName
 from labelwise.models._label_code import FEW_LABELS
@@ -331,11 +330,6 @@ class OrthogonalTargetGP(LabelModel):
         bpca = self.bpca if isinstance(self.bpca, str) else "evb" if self.bpca else "none"
         options = SearchOptions(self.gp, self.kernel, self.optimizer, self.acquisition, self.restarts, self.noise_ratio)
         return TargetSettings(bpca, self.n_targets, self.decoder, self.labels_per_item, options)
-
-    def _generator(self) -> np.random.Generator:
-        if isinstance(self.random_state, np.random.Generator):
-            return self.random_state
-        return np.random.default_rng(check_random_state(self.random_state).randint(2**31))
 
     def _check_parameters(self) -> None:
         for name, allowed in CHOICES.items():

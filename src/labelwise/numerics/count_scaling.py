@@ -33,17 +33,19 @@ def rescale_counts(
     smoothing : float
         The a above.
 
+    A known label that has no items elsewhere says nothing: its counts are unknown where nothing is smoothed, and own
+    m_ll · π_u where the share is known.
+
     Examples
     --------
     >>> rescale_counts(np.array([[30.0]]), totals=np.array([300.0]), own_totals=np.array([20.0]))
     array([[2.]])
     """
-    a = 0.0 if shares is None else smoothing
-    share = np.zeros(counts.shape[1]) if shares is None else np.nan_to_num(shares)
-    bottom = (totals + a)[:, None]
-    top = own_totals[:, None] * (counts + a * share)
-    rescaled = np.divide(top, bottom, out=np.zeros(counts.shape), where=bottom > 0)
-    return np.where(np.isnan(counts), np.nan, rescaled)
+    share = np.full(counts.shape[1], np.nan) if shares is None else shares
+    a = np.where(np.isnan(share), 0.0, smoothing)  # (u,)
+    bottom = totals[:, None] + a
+    top = own_totals[:, None] * (counts + a * np.nan_to_num(share))
+    return np.divide(top, bottom, out=np.full(counts.shape, np.nan), where=bottom > 0)
 
 
 def row_factors(counts: FloatArray, own: FloatArray) -> FloatArray:
@@ -74,8 +76,15 @@ def count_correlation(counts: FloatArray, own: FloatArray) -> float:
 
 
 def check_counts(counts: Any, n_labels: int) -> FloatArray:
-    """Counts as a symmetric (q, q) array of float, NaN where unknown; ValueError says what is wrong with others."""
-    found = np.asarray(counts, dtype=np.float64)
+    """Counts as a symmetric (q, q) array of float, NaN where unknown; ValueError says what is wrong with others.
+
+    A label all of whose counts are 0 was never counted, as one that no text names: nothing is known of it. A total of 0
+    beside counts above 0 is no total.
+
+    >>> check_counts([[4, 1, 0], [1, 2, 0], [0, 0, 0]], 3)
+    array([[ 4.,  1., nan], [ 1.,  2., nan], [nan, nan, nan]])
+    """
+    found = np.array(counts, dtype=np.float64)
     if found.shape != (n_labels, n_labels):
         raise ValueError(f"cooccurrence has shape {found.shape}, expected (labels, labels) = {(n_labels, n_labels)}")
     if np.isinf(found).any() or (found < 0).any():
@@ -84,6 +93,9 @@ def check_counts(counts: Any, n_labels: int) -> FloatArray:
     if not np.allclose(found, found.T, equal_nan=True):
         i, j = (int(k[0]) for k in np.nonzero(~np.isclose(found, found.T, equal_nan=True)))
         raise ValueError(f"cooccurrence is not symmetric: {found[i, j]} at ({i}, {j}), {found[j, i]} at ({j}, {i})")
+    never = ~(found > 0).any(axis=1)
+    found[never], found[:, never] = np.nan, np.nan
+    found[np.diag_indices_from(found)] = np.where(found.diagonal() == 0, np.nan, found.diagonal())
     return found
 
 
@@ -101,7 +113,7 @@ class OwnCounts:
         """From counts of any source (q, q); `gram` (s, s) has the own ones of the seen labels.
 
         Counts that agree with the own ones are taken for counted on the same items. Others are rescaled by the items
-        with each seen label, or, where those are unknown, by one factor per seen label.
+        with each seen label; those of a label whose items are unknown by a factor of its own.
         """
         if given is None or not unseen.size:
             return cls(np.zeros((seen.size, unseen.size)), np.full((unseen.size,) * 2, np.nan), None, float("nan"))
@@ -110,13 +122,12 @@ class OwnCounts:
         known = ~np.isnan(block)
         if known.any() and np.allclose(block[known], gram[known]):
             return cls(counts, among, None, correlation)
-        totals, own = block.diagonal(), gram.diagonal()
-        if not np.isnan(totals).any():
-            factor = own.sum() / totals.sum() if totals.any() else 1.0
-            one = np.ones(seen.size)
-            shares = rescale_counts(block, totals, one)
-            return cls(rescale_counts(counts, totals, own), among * factor, shares, correlation)
-        factors = row_factors(block, gram)
-        shares = np.divide(block * factors[:, None], own[:, None], out=np.zeros(block.shape), where=own[:, None] > 0)
-        rescaled = None if np.isnan(shares[~np.eye(seen.size, dtype=bool)]).all() else np.minimum(shares, 1.0)
-        return cls(counts * factors[:, None], among * np.median(factors), rescaled, correlation)
+        totals, own, factors = block.diagonal(), gram.diagonal(), row_factors(block, gram)
+        counted = totals > 0  # an unknown total is not
+        totals = np.where(counted, totals, np.divide(own, factors, out=np.zeros(own.shape), where=factors > 0))
+        shares = np.minimum(rescale_counts(block, totals, np.ones(seen.size)), 1.0)
+        off = shares[~np.eye(seen.size, dtype=bool)]
+        factor = own[counted].sum() / totals[counted].sum() if counted.any() else np.median(factors)
+        return cls(
+            rescale_counts(counts, totals, own), among * factor, None if np.isnan(off).all() else shares, correlation
+        )

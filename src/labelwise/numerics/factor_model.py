@@ -246,7 +246,12 @@ class FactorFit:
 
 
 def better_overdispersion(m: FloatArray, spent: float, r: float) -> float:
-    """r that raises Σ log Γ(m+r) − log Γ(r) − r · spent: Newton in log r, at most ½, halved until it rises."""
+    """r that raises Σ log Γ(m+r) − log Γ(r) − r · spent: Newton in log r, at most ½, halved until it rises.
+
+    Where no count is above 0 all that is left is −r · spent, and r stays as it is rather than run to 0.
+    """
+    if not m.any():
+        return r
 
     def value(r: float) -> float:
         return float(gammaln(m + r).sum() - m.size * gammaln(r) - r * spent)

@@ -1,7 +1,8 @@
 """Online EM for the model of `factor_model`: averages of what the items say, instead of the items.
 
 A batch of items is summarised by its share of every label's normal equations; the averages forget slowly, so that what
-early, poor factors said is replaced. Memory q k² + d² and no items. Cappé & Moulines, JRSS B 2009.
+early, poor factors said is replaced. Memory q k² + d² and no items. Cappé & Moulines, JRSS B 2009. Where factors are
+believed rather than known, as in `factor_variational`, products of factors are second moments.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import cg
 
 from labelwise.numerics.factor_model import FactorFit, Factors
+from labelwise.numerics.factor_variational import FactorBeliefs, Side, VariationalFit, second_moments, update_rows
 from labelwise.numerics.feature_regression import LARGEST_FACTOR
 from labelwise.numerics.linear_algebra import cholesky, dense, solve_lower
 from labelwise.numerics.weighted_ridge import View, row_chunks
@@ -37,15 +39,18 @@ class ItemSums:
     feature_cross: FloatArray  # (d, k) XᵀU
 
     @classmethod
-    def of(cls, X: Any, U: FloatArray, view: View) -> ItemSums:
-        """Of items with factors U; `view` has the labels' factors and the entries seen from the items."""
+    def of(cls, X: Any, U: FloatArray, view: View, doubt: tuple[FloatArray, FloatArray] | None = None) -> ItemSums:
+        """Of items with factors U; `view` has the labels' factors and the entries seen from the items.
+
+        `doubt` has the covariances (n, k, k) of the items' and (q, k, k) of the labels' factors, where there are any.
+        """
         k, parts = U.shape[1], []
         for part in row_chunks(len(U), max(k * k, len(view.factors))):
             some, u = view.rows(part), U[part]
-            slopes, weights = some.slopes(u)  # (rows, q)
-            linear = u @ some.factors.T
-            kappa = slopes + weights * (linear + some.column_offset)
-            outer = (u[:, :, None] * u[:, None, :]).reshape(len(u), k * k)
+            linear, kappa = u @ some.factors.T, some.successes - some.trials / 2  # (rows, q)
+            own = np.zeros((len(u), k, k)) if doubt is None else doubt[0][part]
+            weights = some.slopes(u)[1] if doubt is None else Side(some, doubt[1]).weights(u, own)
+            outer = second_moments(u, own)  # (rows, k²)
             parts.append(
                 (
                     weights.T @ outer,
@@ -112,6 +117,7 @@ class OnlineState:
     priors: LabelPriors
     sums: ItemSums
     steps: float
+    doubt: tuple[FloatArray, FloatArray] | None = None  # covariances (q, k, k) of labels, (c, k, k) of columns
 
     def step(self, X: Any, labels: Any, observed: Any, share: float, n_items: float | None = None) -> OnlineState:
         """Learn a batch (rows of X, 0/1 labels and mask of all q labels), moving the averages by `share`.
@@ -121,60 +127,75 @@ class OnlineState:
         f, penalties = self.factors, self.fit.penalties
         expected = np.asarray(X @ f.weights)
         view = View(f.labels, labels, observed, np.zeros(len(expected)), f.label_bias)
-        U = expected
+        U: FloatArray = expected
+        if self.doubt is None:
+            for _ in range(INNER_ROUNDS):
+                U = self.fit.solver.improve(U, [view], penalties.items, expected)
+            return self.with_sums(self.sums.moved_towards(ItemSums.of(X, U, view), share, n_items))
+        own: FloatArray = np.tile(np.eye(U.shape[1]) / penalties.items, (len(U), 1, 1))
+        sides = [Side(view, self.doubt[0])]
         for _ in range(INNER_ROUNDS):
-            U = self.fit.solver.improve(U, [view], penalties.items, expected)
-        sums = self.sums.moved_towards(ItemSums.of(X, U, view), share, n_items)
-        return self.with_sums(sums)
+            U, own = update_rows((U, own), sides, penalties.items, expected)
+        batch = ItemSums.of(X, U, view, (own, self.doubt[0]))
+        return self.with_sums(self.sums.moved_towards(batch, share, n_items))
 
     def with_sums(self, sums: ItemSums) -> OnlineState:
         """Labels, columns, feature weights and biases that follow from the sums, each once, in the order of a sweep."""
         f, p = self.factors, self.fit.penalties
-        labels = self._label_factors(sums)
+        precisions, right = self._label_systems(sums)
+        labels = np.linalg.solve(precisions, right[:, :, None])[:, :, 0]
         bias = f.label_bias
         if self.fit.bias:
             top = sums.bias_tops + self.priors.bias_precisions * self.priors.biases
             bias = top / (sums.bias_bottoms + self.priors.bias_precisions)
         found = replace(f, labels=labels, weights=solve_ridge(sums, p.features / p.items, f.weights), label_bias=bias)
-        return replace(self, factors=self._with_counts(found), sums=sums)
+        doubt = None if self.doubt is None else (np.linalg.inv(precisions), self.doubt[1])
+        return replace(self, factors=found, sums=sums, doubt=doubt)._with_counts()
 
-    def label_precisions(self, sums: ItemSums) -> FloatArray:
-        """(q, k, k) of the labels' systems: items, counts and prior."""
-        systems = sums.grams + self.fit.penalties.labels * np.eye(sums.grams.shape[1])
+    def seen_factors(self) -> Factors:
+        """Those of the labels that have a row of counts, in its order; the items are not kept."""
+        counted, none = self.priors.counted, np.zeros((0, self.factors.labels.shape[1]))
+        return replace(
+            self.factors,
+            items=none,
+            expected=none,
+            labels=self.factors.labels[counted],
+            label_bias=self.factors.label_bias[counted],
+        )
+
+    def _label_systems(self, sums: ItemSums) -> tuple[FloatArray, FloatArray]:
+        """(q, k, k) precisions of the labels, from items, counts and prior, and (q, k) right sides."""
+        k, penalty = sums.grams.shape[1], self.fit.penalties.labels
+        precisions, right = sums.grams + penalty * np.eye(k), sums.rights + penalty * self.priors.means
         if self.fit.data.counts is not None:
-            weights, _ = self._count_terms()
-            k, B = sums.grams.shape[1], self.factors.columns
-            outer = (B[:, :, None] * B[:, None, :]).reshape(len(B), -1)
-            systems[self.priors.counted] += (weights @ outer).reshape(-1, k, k)
-        return systems
+            counted, B = self.priors.counted, self.factors.columns
+            rows = self.seen_factors()
+            view = self.fit.label_views(rows)[1]
+            doubt = np.zeros((len(B), k, k)) if self.doubt is None else self.doubt[1]
+            side = Side(view, doubt)
+            if self.doubt is None:
+                weights = view.slopes(rows.labels)[1]  # (s, c) τ
+            else:
+                weights = side.weights(rows.labels, self.doubt[0][counted])
+            precisions[counted] += (weights @ side.second_moments).reshape(-1, k, k)
+            right[counted] += (side.centred() - weights * side.offsets()) @ B
+        return precisions, right
 
-    def _label_factors(self, sums: ItemSums) -> FloatArray:
-        right = sums.rights + self.fit.penalties.labels * self.priors.means
-        if self.fit.data.counts is not None:
-            _, targets = self._count_terms()
-            right[self.priors.counted] += targets @ self.factors.columns
-        return np.linalg.solve(self.label_precisions(sums), right[:, :, None])[:, :, 0]
-
-    def _count_terms(self) -> tuple[FloatArray, FloatArray]:
-        """(s, c) weights τ of the counts, and κ − τ (a + c)."""
-        rows = self._counted_factors(self.factors)
-        view = self.fit.label_views(rows)[1]
-        linear = rows.labels @ rows.columns.T
-        slopes, weights = view.slopes(rows.labels)
-        return weights, slopes + weights * linear
-
-    def _counted_factors(self, f: Factors) -> Factors:
-        counted = self.priors.counted
-        return replace(f, labels=f.labels[counted], label_bias=f.label_bias[counted])
-
-    def _with_counts(self, f: Factors) -> Factors:
+    def _with_counts(self) -> OnlineState:
         """Column factors and the biases of the counts, as in a sweep."""
         if self.fit.data.counts is None:
-            return f
-        rows = self.fit.update_columns(self._counted_factors(f))
-        if self.fit.bias:
-            rows = self.fit.update_count_biases(rows)
-        return replace(f, columns=rows.columns, row_bias=rows.row_bias, column_bias=rows.column_bias)
+            return self
+        rows, doubt = self.seen_factors(), self.doubt
+        if doubt is None:
+            rows = self.fit.update_columns(rows)
+            rows = self.fit.update_count_biases(rows) if self.fit.bias else rows
+        else:
+            variational = VariationalFit(self.fit)
+            beliefs = FactorBeliefs(rows, doubt[0][:0], doubt[0][self.priors.counted], doubt[1])
+            beliefs = variational.update_count_biases(variational.update_columns(beliefs))
+            rows, doubt = beliefs.means, (doubt[0], beliefs.columns)
+        found = replace(self.factors, columns=rows.columns, row_bias=rows.row_bias, column_bias=rows.column_bias)
+        return replace(self, factors=found, doubt=doubt)
 
 
 def solve_ridge(sums: ItemSums, penalty: float, start: FloatArray) -> FloatArray:

@@ -39,7 +39,7 @@ class FactorBeliefs:
 
 
 @dataclass(frozen=True, eq=False)
-class _Side:
+class Side:
     """Evidence about rows as in `View`, whose other side is believed rather than known."""
 
     view: View
@@ -48,10 +48,10 @@ class _Side:
     @property
     def second_moments(self) -> FloatArray:
         """(f, k²) of E[f fᵀ]."""
-        return _second_moments(self.view.factors, self.covariances)
+        return second_moments(self.view.factors, self.covariances)
 
-    def rows(self, part: slice) -> _Side:
-        return _Side(self.view.rows(part), self.covariances)
+    def rows(self, part: slice) -> Side:
+        return Side(self.view.rows(part), self.covariances)
 
     def offsets(self) -> FloatArray:
         return self.view.row_offset[:, None] + self.view.column_offset  # (rows, f)
@@ -59,7 +59,7 @@ class _Side:
     def spread(self, A: FloatArray, covariances: FloatArray) -> FloatArray:
         """(rows, f) c = √E[ψ²]."""
         offset = self.offsets()
-        mean_square = _second_moments(A, covariances) @ self.second_moments.T
+        mean_square = second_moments(A, covariances) @ self.second_moments.T
         mean_square += offset * (2 * (A @ self.view.factors.T) + offset)
         return np.sqrt(np.maximum(mean_square, 0.0))  # rounding may step below zero
 
@@ -80,40 +80,47 @@ class VariationalFit:
     def sweep(self, q: FactorBeliefs) -> FactorBeliefs:
         """Items, labels, columns, feature weights, biases, over-dispersion: each line raises the bound."""
         penalties, means = self.fit.penalties, q.means
-        items, covariances = _update(
+        items, covariances = update_rows(
             (means.items, q.items), self._item_sides(q), penalties.items, prior_mean=means.expected
         )
         q = replace(q, means=replace(means, items=items), items=covariances)
-        labels, covariances = _update((q.means.labels, q.labels), self._label_sides(q), penalties.labels)
+        labels, covariances = update_rows((q.means.labels, q.labels), self._label_sides(q), penalties.labels)
         q = replace(q, means=replace(q.means, labels=labels), labels=covariances)
-        if self.fit.data.counts is not None:
-            columns, covariances = _update((q.means.columns, q.columns), self._column_sides(q), penalties.columns)
-            q = replace(q, means=replace(q.means, columns=columns), columns=covariances)
+        q = self.update_columns(q)
         q = replace(q, means=self.fit.update_weights(q.means))
         return self._update_overdispersion(self._update_biases(q))
 
-    def _item_sides(self, q: FactorBeliefs) -> list[_Side]:
-        return [_Side(self.fit.item_view(q.means), q.labels)]
-
-    def _label_sides(self, q: FactorBeliefs) -> list[_Side]:
-        return [_Side(*pair) for pair in zip(self.fit.label_views(q.means), (q.items, q.columns), strict=False)]
-
-    def _column_sides(self, q: FactorBeliefs) -> list[_Side]:
-        return [_Side(self.fit.column_view(q.means), q.labels)]
-
-    def _update_biases(self, q: FactorBeliefs) -> FactorBeliefs:
-        if not self.fit.bias:
-            return q
-        found = self._biases(q.means.label_bias, self._label_sides(q)[0], q.means.labels, q.labels)
-        q = replace(q, means=replace(q.means, label_bias=found))
+    def update_columns(self, q: FactorBeliefs) -> FactorBeliefs:
         if self.fit.data.counts is None:
+            return q
+        sides, penalty = self._column_sides(q), self.fit.penalties.columns
+        columns, covariances = update_rows((q.means.columns, q.columns), sides, penalty)
+        return replace(q, means=replace(q.means, columns=columns), columns=covariances)
+
+    def update_count_biases(self, q: FactorBeliefs) -> FactorBeliefs:
+        if not self.fit.bias or self.fit.data.counts is None:
             return q
         found = self._biases(q.means.row_bias, self._label_sides(q)[1], q.means.labels, q.labels)
         q = replace(q, means=replace(q.means, row_bias=found))
         found = self._biases(q.means.column_bias, self._column_sides(q)[0], q.means.columns, q.columns)
         return replace(q, means=replace(q.means, column_bias=found))
 
-    def _biases(self, bias: FloatArray, side: _Side, A: FloatArray, covariances: FloatArray) -> FloatArray:
+    def _item_sides(self, q: FactorBeliefs) -> list[Side]:
+        return [Side(self.fit.item_view(q.means), q.labels)]
+
+    def _label_sides(self, q: FactorBeliefs) -> list[Side]:
+        return [Side(*pair) for pair in zip(self.fit.label_views(q.means), (q.items, q.columns), strict=False)]
+
+    def _column_sides(self, q: FactorBeliefs) -> list[Side]:
+        return [Side(self.fit.column_view(q.means), q.labels)]
+
+    def _update_biases(self, q: FactorBeliefs) -> FactorBeliefs:
+        if not self.fit.bias:
+            return q
+        found = self._biases(q.means.label_bias, self._label_sides(q)[0], q.means.labels, q.labels)
+        return self.update_count_biases(replace(q, means=replace(q.means, label_bias=found)))
+
+    def _biases(self, bias: FloatArray, side: Side, A: FloatArray, covariances: FloatArray) -> FloatArray:
         """Σ (κ − ω (mean of ψ without the bias)) / (Σ ω + λ₀), row by row."""
         better = np.empty_like(bias)
         for part in row_chunks(*side.view.trials.shape):
@@ -147,19 +154,19 @@ class VariationalFit:
         return total - 0.5 * (p.features * float(np.square(f.weights).sum()) + p.biases * biases)
 
 
-def _update(
-    rows: tuple[FloatArray, FloatArray], sides: Sequence[_Side], penalty: float, prior_mean: FloatArray | None = None
+def update_rows(
+    rows: tuple[FloatArray, FloatArray], sides: Sequence[Side], penalty: float, prior_mean: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """New means and covariances of rows (means, covariances) given what is believed of the other sides."""
     A, covariances = rows
     k = A.shape[1]
     means, found = np.empty_like(A), np.empty_like(covariances)
-    second_moments = [side.second_moments for side in sides]
+    others = [side.second_moments for side in sides]
     width = max(k * k, sum(side.view.factors.shape[0] for side in sides))
     for part in row_chunks(len(A), width):
         precision = np.tile(penalty * np.eye(k).ravel(), (len(A[part]), 1))  # (rows, k²)
         right = np.zeros_like(A[part]) if prior_mean is None else penalty * prior_mean[part]
-        for side, moments in zip(sides, second_moments, strict=True):
+        for side, moments in zip(sides, others, strict=True):
             some = side.rows(part)
             weights = some.weights(A[part], covariances[part])
             precision += weights @ moments
@@ -169,11 +176,11 @@ def _update(
     return means, found
 
 
-def _second_moments(A: FloatArray, covariances: FloatArray) -> FloatArray:
+def second_moments(A: FloatArray, covariances: FloatArray) -> FloatArray:
     return (A[:, :, None] * A[:, None, :] + covariances).reshape(len(A), -1)  # (rows, k²)
 
 
-def _expected_likelihood(side: _Side, A: FloatArray, covariances: FloatArray) -> float:
+def _expected_likelihood(side: Side, A: FloatArray, covariances: FloatArray) -> float:
     """Σ κψ − b log 2cosh(c/2): the bound on the expected log-likelihood at its best weights."""
     total = 0.0
     for part in row_chunks(*side.view.trials.shape):

@@ -7,6 +7,7 @@ follows in closed form from sums over the items: XᵀY_s and G = Y_sᵀY_s. See 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,10 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from labelwise.numerics.kernels import squared_norms
 from labelwise.numerics.linear_algebra import cholesky, solve_lower
 from labelwise.numerics.masks import distinct_columns
 
 FloatArray = npt.NDArray[np.floating[Any]]
+IntArray = npt.NDArray[np.intp]
 FEWEST_ROWS = 10  # answered for most labels, to count on them alone
 
 
@@ -74,13 +77,15 @@ class SketchSums:
             found += settings.label_weight * (labels @ (self.gram @ coefficients))
         return found
 
-    def variances(self, X: Any, labels: FloatArray, settings: SketchSettings) -> FloatArray:
-        """(n,) of the function of an unseen label whose counts are all known; the same for every such label."""
-        Z = self.cross_covariance(X, labels, settings)
-        half = solve_lower(cholesky(self.covariance(settings), overwrite=True), Z.T)  # (s, n)
-        norms = np.asarray(X.multiply(X).sum(axis=1)).ravel() if hasattr(X, "multiply") else np.einsum("nd,nd->n", X, X)
-        prior = norms + settings.label_weight * np.einsum("ns,ns->n", labels, labels)
-        return np.maximum(prior - np.einsum("sn,sn->n", half, half), 0.0)
+    def variances(
+        self, X: Any, labels: FloatArray, settings: SketchSettings, known: IntArray | slice = slice(None)
+    ) -> FloatArray:
+        """(n,) of the function of an unseen label whose counts with these seen labels are known: all, or `known`."""
+        A = self.covariance(settings)[known][:, known]
+        Z = self.cross_covariance(X, labels, settings)[:, known]
+        half = solve_lower(cholesky(A, overwrite=True), Z.T)  # (k, n)
+        prior = squared_norms(X) + settings.label_weight * np.einsum("ns,ns->n", labels, labels)
+        return np.maximum(prior - np.einsum("kn,kn->n", half, half), 0.0)
 
 
 def sketch_rows(observed: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
@@ -96,32 +101,41 @@ def sketch_rows(observed: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
 
 
 def solve_sketches(sums: SketchSums, counts: FloatArray, settings: SketchSettings) -> FloatArray:
-    """(s, u) coefficients A⁻¹ m_u; where a count is NaN its label is left out of that u's system.
-
-    One Cholesky factor serves all labels whose counts are known with the same seen labels.
-    """
-    coefficients = np.zeros(counts.shape)
-    if not counts.size:
-        return coefficients
-    A, known = sums.covariance(settings), ~np.isnan(counts)
-    distinct = distinct_columns(known)
-    for kind, members in enumerate(distinct.groups()):
-        rows = np.flatnonzero(distinct.columns[:, kind])
-        if rows.size:
-            L = cholesky(A[np.ix_(rows, rows)])
-            found = solve_lower(L, solve_lower(L, counts[np.ix_(rows, members)]), transposed=True)
-            coefficients[np.ix_(rows, members)] = found
-    return coefficients
+    """(s, u) coefficients A⁻¹ m_u; where a count is NaN its label is left out of that u's system."""
+    return _solve_known(sums.covariance(settings), counts)
 
 
 def moment_coefficients(gram: FloatArray, counts: FloatArray, ridge: float) -> FloatArray:
     """(s, u) weights of the seen labels' scores: least squares of y_u on Y_s by normal equations, (G + ridge I) c = m.
 
-    What `solve_sketches` tends to when the items' features are left out and only labels speak.
+    What `solve_sketches` tends to when the items' features are left out and only labels speak. A label whose count is
+    NaN is left out of that u's least squares.
     """
-    counts = np.nan_to_num(counts)
-    L = cholesky(gram + ridge * np.eye(gram.shape[0]))
-    return solve_lower(L, solve_lower(L, counts), transposed=True)
+    return _solve_known(gram + ridge * np.eye(gram.shape[0]), counts)
+
+
+def same_known(known: npt.NDArray[np.bool_]) -> Iterator[tuple[IntArray, IntArray]]:
+    """From a mask (s, u), columns that are alike: the rows each knows, and which columns they are.
+
+    >>> [(rows.tolist(), columns.tolist()) for rows, columns in same_known(np.array([[True, False, True]]))]
+    [([], [1]), ([0], [0, 2])]
+    """
+    if not known.size:
+        return
+    distinct = distinct_columns(known)
+    for kind, members in enumerate(distinct.groups()):
+        yield np.flatnonzero(distinct.columns[:, kind]), members
+
+
+def _solve_known(A: FloatArray, counts: FloatArray) -> FloatArray:
+    """(s, u) A⁻¹ m_u over the counts that are known; labels with the same gaps share a Cholesky factor."""
+    coefficients = np.zeros(counts.shape)
+    for rows, members in same_known(~np.isnan(counts)):
+        if rows.size:
+            L = cholesky(A[np.ix_(rows, rows)])
+            found = solve_lower(L, solve_lower(L, counts[np.ix_(rows, members)]), transposed=True)
+            coefficients[np.ix_(rows, members)] = found
+    return coefficients
 
 
 def average_weights(counts: FloatArray) -> FloatArray:

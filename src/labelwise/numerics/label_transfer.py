@@ -33,9 +33,9 @@ def regress_labels(f: Factors, penalty: float, *, bias: bool = True) -> Transfer
     return Transferred(found[:, :-1], found[:, -1])
 
 
-def transfer_residuals(f: Factors, penalty: float) -> FloatArray:
+def transfer_residuals(f: Factors, penalty: float, *, bias: bool = True) -> FloatArray:
     """(s, k) what the regression misses of the seen labels' factors."""
-    return f.labels - _regression(f, penalty, bias=True)[: len(f.labels), :-1]
+    return f.labels - _regression(f, penalty, bias=bias)[: len(f.labels), :-1]
 
 
 def _regression(f: Factors, penalty: float, *, bias: bool) -> FloatArray:

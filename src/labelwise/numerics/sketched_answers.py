@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from labelwise.numerics.kernels import squared_norms
 from labelwise.numerics.label_sketches import SketchSettings, SketchSums
 from labelwise.numerics.linear_algebra import cholesky, dense, solve_lower
 
@@ -33,16 +34,28 @@ def regress_answers(
     >>> regress_answers(sums, nothing, np.ones((3, 1)), np.array([1.0, 1.0, 0.0]), SketchSettings(0.0, 1.0))
     array([0.5])
     """
+    known = np.flatnonzero(~np.isnan(counts))
+    L = _factor(sums, known, X, settings)
+    solved = solve_lower(L, solve_lower(L, np.concatenate([counts[known], answers])), transposed=True)
+    return sums.XtY[:, known] @ solved[: known.size] + np.asarray(X.T @ solved[known.size :])
+
+
+def answer_variances(sums: SketchSums, counts: FloatArray, X: Any, settings: SketchSettings, X_new: Any) -> FloatArray:
+    """(n,) of that regression's function at X_new (n, d): what counts and answers at X leave open."""
+    known = np.flatnonzero(~np.isnan(counts))
+    cross = np.hstack([np.asarray(X_new @ sums.XtY[:, known]), dense(X_new @ X.T)])  # (n, k + a)
+    half = solve_lower(_factor(sums, known, X, settings), cross.T)
+    return np.maximum(squared_norms(X_new) - np.einsum("kn,kn->n", half, half), 0.0)
+
+
+def _factor(sums: SketchSums, known: npt.NDArray[np.intp], X: Any, settings: SketchSettings) -> FloatArray:
+    """(k + a, k + a) Cholesky factor of the covariance of the known counts and the answers at X."""
     if settings.label_weight:
         raise ValueError(f"label_weight must be 0 where answers are added, got {settings.label_weight!r}")
-    known = np.flatnonzero(~np.isnan(counts))
-    F = sums.XtY[:, known]  # (d, k)
-    cross = np.asarray(X @ F)  # (a, k)
-    among = dense(X @ X.T) + settings.noise_variance * np.eye(answers.size)
+    cross = np.asarray(X @ sums.XtY[:, known])  # (a, k)
+    among = dense(X @ X.T) + settings.noise_variance * np.eye(X.shape[0])
     sketch = sums.covariance(settings)[np.ix_(known, known)]
-    L = cholesky(np.block([[sketch, cross.T], [cross, among]]), overwrite=True)
-    solved = solve_lower(L, solve_lower(L, np.concatenate([counts[known], answers])), transposed=True)
-    return F @ solved[: known.size] + np.asarray(X.T @ solved[known.size :])
+    return cholesky(np.block([[sketch, cross.T], [cross, among]]), overwrite=True)
 
 
 def as_probabilities(scores: FloatArray, floor: float) -> FloatArray:
