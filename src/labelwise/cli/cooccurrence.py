@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -76,7 +76,8 @@ def cooccurrence(
 def _labelled(source: str, labels: str | None) -> LabelData:
     """A set by its name or path; of a table the labels alone, as counting needs no features."""
     if file_suffix(source) in TABLES and Path(source).is_file():
-        return read(source, features=[], **({} if labels is None else {"labels": label_option(labels)}))
+        columns: dict[str, Any] = {} if labels is None else {"labels": label_option(labels)}
+        return read(source, features=[], **columns)
     return load(source, None, labels=labels, text=None, id=None)[1]
 
 
