@@ -428,9 +428,7 @@ def test_lists_of_names_are_told_how_to_become_columns(Y):
     assert LabelData.from_arrays(X3, [["0", "1"]] * 3).Y.sum() == 3
 
 
-@pytest.mark.parametrize(
-    ("names", "words"), [("abc", r"write \['abc'\]"), (["a", ""], "needs a name"), ([" "], "name")]
-)
+@pytest.mark.parametrize(("names", "words"), [("abc", r"write \['abc'\]"), (["a", ""], "needs a name"), ([""], "name")])
 def test_names_of_labels_are_a_list_of_names(names, words):
     with pytest.raises(ValueError, match=words):
         LabelData.from_arrays(X3, label_names=names)

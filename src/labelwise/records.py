@@ -268,7 +268,7 @@ def _checked_names(names: Iterable[Any]) -> tuple[str, ...]:
     if isinstance(names, str):
         raise ValueError(f"label_names must be a list of names, got {names!r}; write [{names!r}]")
     listed = tuple(map(str, names))
-    if not all(name.strip() for name in listed):
+    if not all(listed):
         raise ValueError(f"every label needs a name, got {list(listed)!r}")
     return listed
 
