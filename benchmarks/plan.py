@@ -27,6 +27,7 @@ CASES = {
     "compressed_label_gp": [Workload(10_000, 100, 40, 1000), Workload(10_000, 100, 40, 2500)],
     "orthogonal_target_gp": [Workload(10_000, 100, 40, 1000)],
     "label_mixture_gp": [Workload(5_000, 30, 10, 250)],
+    "auto": [Workload(10_000, 100, 40, 1000), Workload(10_000, 100, 40, 2500)],
     "binary_relevance": [Workload(20_000, 100, 40, 5_000), Workload(20_000, 300, 100, 10_000)],
     "online_bayes": [Workload(20_000, 100, 40, 20_000), Workload(20_000, 300, 300, 20_000)],
     "cooccurrence_factors": [Workload(5_000, 50, 20, 300)],
@@ -36,6 +37,8 @@ POOLS = {
     "random": [Workload(200_000, 10, 10, 10)],
     "uncertainty": [Workload(200_000, 10, 20, 10)],
     "uncertainty_pairs": [Workload(200_000, 10, 20, 10)],
+    "balanced_pairs": [Workload(200_000, 10, 20, 10)],
+    "label_covariance": [Workload(20_000, 100, 10, 500), Workload(20_000, 100, 10, 1500)],
     "mutual_information": [Workload(60_000, 200, 5, 20, batch=50), Workload(100_000, 400, 5, 20, batch=100)],
 }
 

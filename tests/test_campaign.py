@@ -23,7 +23,18 @@ from campaign_toys import (
     reply,
     start,
 )
-from labelwise import Answer, BinaryRelevance, Campaign, LabelData, Question, Random, Threshold, TopLabels, Uncertainty
+from labelwise import (
+    Answer,
+    BinaryRelevance,
+    Campaign,
+    Costs,
+    LabelData,
+    Question,
+    Random,
+    Threshold,
+    TopLabels,
+    Uncertainty,
+)
 from labelwise.data import make_gaussian_labels
 from labelwise.experiments import Answerer
 from labelwise.queries.base import Choice
@@ -114,7 +125,7 @@ def test_excluded_items_are_not_asked(target, control):
 
 def test_bad_requests_are_named():
     campaign = start()
-    with pytest.raises(ValueError, match="must not be negative, got -1"):
+    with pytest.raises(ValueError, match="not negative, got -1"):
         campaign.ask(-1)
     with pytest.raises(ValueError, match="no item '77' in the campaign; did you mean '7'"):
         campaign.ask(1, exclude=["77"])
@@ -423,3 +434,36 @@ def test_status_judges_by_the_random_questions():
     predicted = campaign.predict(data.X[rest])
     f1 = 2 * (predicted & truth[rest]).sum() / (predicted.sum() + truth[rest].sum())
     assert status.f1.low - 0.1 <= f1 <= status.f1.high + 0.1  # it learnt from a third more than it was judged with
+
+
+# -- what newcomers try ------------------------------------------------------------------------------------------------
+
+
+def test_the_pool_must_be_label_data():
+    with pytest.raises(TypeError, match=r"got ndarray; see labelwise.LabelData.from_arrays"):
+        Campaign(np.zeros((3, 3)))
+
+
+@pytest.mark.parametrize("given", [("0", {"red": True}), {"0": {"red": True}}, [("0", {"red": True})]])
+def test_only_answers_are_told(given):
+    campaign = start()
+    with pytest.raises(TypeError, match=r"expected an Answer, got .*write Answer\("):
+        campaign.tell(given)
+    assert campaign.answers == ()
+
+
+@pytest.mark.parametrize("n", [1.5, "2", -1, None])
+def test_the_number_of_questions_is_a_whole_one(n):
+    with pytest.raises(ValueError, match="n must be a whole number"):
+        start().ask(n)
+
+
+def test_a_price_for_a_label_that_is_not_there_is_refused_at_once():
+    with pytest.raises(ValueError, match="cost for the label 'zzz'"):
+        start(costs=Costs(labels={"zzz": 2}))
+
+
+def test_a_campaign_shows_its_size():
+    campaign = start()
+    campaign.tell(reply(campaign.ask(2), make_truth()))
+    assert repr(campaign) == f"Campaign({campaign.data!r}, Ridge, Uncertainty, 2 answers)"

@@ -179,7 +179,7 @@ def test_models_in_a_pipeline(model):
         (np.ones((3, 2)), np.ones((2, 2)), "inconsistent"),
         (np.array([[np.nan, 1.0]]), np.ones((1, 2)), "NaN"),
         (np.array([[np.inf, 1.0]]), np.ones((1, 2)), "infinity"),
-        (np.ones((2, 2)), np.full((2, 2), 2.0), "0 and 1"),
+        (np.ones((2, 2)), np.full((2, 2), 2.0), r"^Y must hold 0 and 1 \(NaN for unknown\), got 2\.0$"),
         (np.ones((2, 2)), np.full((2, 2), np.nan), "no entry"),
         (np.ones((2, 2)), np.ones(2), "one column per label"),
         (np.ones((2, 2)), np.ones((2, 0)), "at least one label"),

@@ -5,7 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from labelwise import AutoModel, BalancedPairs, Campaign, Guard, LabelCovariance, LabelData, LabelGP, Random
+from labelwise import (
+    AutoModel,
+    BalancedPairs,
+    Campaign,
+    Guard,
+    LabelCovariance,
+    LabelData,
+    LabelGP,
+    Random,
+    Threshold,
+    Uncertainty,
+)
 from labelwise.experiments import Answerer
 from labelwise.experiments.metrics import precision_at
 
@@ -33,6 +44,28 @@ def test_who_chooses_a_strategy_gets_nothing_else():
     campaign = Campaign(make_pool(30).hide(), strategy=Random())
     assert campaign.start == 0 and campaign.control == 0.0
     assert campaign.ask(1)[0].reason == "cold start"
+
+
+def test_registered_names_are_a_choice_as_their_objects_are():
+    campaign = Campaign(make_pool(30).hide(), model="label_gp", strategy="uncertainty_pairs")
+    assert isinstance(campaign.model, LabelGP) and campaign.strategy == Uncertainty(target="pairs")
+    assert campaign.start == 0 and campaign.control == 0.0
+    assert campaign.ask(2) == Campaign(make_pool(30).hide(), model=LabelGP(), strategy=campaign.strategy).ask(2)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"strategy": Uncertainty}, r"strategy must be an instance, got the class: write Uncertainty\(\)"),
+        ({"model": LabelGP}, r"write LabelGP\(\)"),
+        ({"strategy": 5}, "an object with a method `choose`, got 5"),
+        ({"decision": "threshold"}, "decision must be an object with a method `decide`, got 'threshold'"),
+        ({"decision": Threshold}, r"write Threshold\(\)"),
+    ],
+)
+def test_what_is_no_choice_is_told_when_the_campaign_is_made(options, words):
+    with pytest.raises(TypeError, match=words):
+        Campaign(make_pool(3).hide(), **options)
 
 
 @pytest.mark.parametrize(("word", "n"), [("items", 60), ("pairs", 60 * 21)])

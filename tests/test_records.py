@@ -240,7 +240,7 @@ def test_names_come_from_data_frames():
     assert data.item_ids == ("p", "q", "r")
     assert data.label_names == ("cat", "dog")
     assert data.feature_names == ("f", "g")
-    given_names = LabelData.from_arrays(X, Y3, item_ids=[7, 8, 9], label_names="xy", feature_names=["u", "v"])
+    given_names = LabelData.from_arrays(X, Y3, item_ids=[7, 8, 9], label_names=("x", "y"), feature_names=["u", "v"])
     assert (given_names.item_ids, given_names.label_names) == (("7", "8", "9"), ("x", "y"))
     assert given_names.feature_names == ("u", "v")
 
@@ -412,3 +412,30 @@ def test_records_travel():
 def test_as_labels_gives_no_mask_where_everything_is_known():
     labels, mask = as_labels(TRUE3.astype(float))
     assert mask is None and labels.nnz == 2
+
+
+def test_one_label_may_be_named_alone():
+    question = Question("a", ("sports", "politics"))
+    assert Answer.to(question, present="sports") == Answer.to(question, present={"sports"})
+    with pytest.raises(ValueError, match=r"labels \['s'\] were not asked"):
+        Answer.to(question, present="s")
+
+
+@pytest.mark.parametrize("Y", [[["a", "b"], ["a"], []], [["a"], ["b"], ["b"]], [{"a"}, set(), {"b"}]])
+def test_lists_of_names_are_told_how_to_become_columns(Y):
+    with pytest.raises(ValueError, match="MultiLabelBinarizer"):
+        LabelData.from_arrays(X3, Y)
+    assert LabelData.from_arrays(X3, [["0", "1"]] * 3).Y.sum() == 3
+
+
+@pytest.mark.parametrize(("names", "words"), [("abc", r"write \['abc'\]"), (["a", ""], "needs a name"), ([""], "name")])
+def test_names_of_labels_are_a_list_of_names(names, words):
+    with pytest.raises(ValueError, match=words):
+        LabelData.from_arrays(X3, label_names=names)
+
+
+def test_it_shows_its_size_and_not_its_contents():
+    data = LabelData.from_arrays(np.zeros((1000, 2)), label_names=[f"l{j}" for j in range(300)])
+    assert repr(data) == ("LabelData(1000 items, 2 features, 300 labels ('l0', 'l1', 'l2', 'l3', 'l4', ...), 0% known)")
+    assert repr(LabelData.from_arrays(X3, TRUE3)).endswith("100% known)")
+    assert "nothing known" in repr(LabelData.from_arrays(np.empty((0, 2)), np.empty((0, 3))))

@@ -101,6 +101,12 @@ def test_the_strategy_is_compared_with_equally_many_random_answers(worth, sign):
         assert found.over_random.high < 0 and found.saved.value == 0.0
 
 
+def test_where_every_model_is_as_good_nothing_was_saved():
+    truth, told = campaign(n_items=200)
+    found = judge(truth, told, lambda allowed: Noisy(truth, 0.9))
+    assert (found.over_random.value, found.saved.value, found.saved.low, found.saved.high) == (0.0, 0.0, 0.0, 0.0)
+
+
 def test_it_advises_to_stop_when_the_second_half_brought_nothing():
     truth, told = campaign()
     assert judge(truth, told, lambda allowed: Noisy(truth, 0.9)).advice.startswith("stop: ")

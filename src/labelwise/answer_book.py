@@ -71,6 +71,9 @@ class AnswerBook:
     def add(self, answers: Iterable[Answer]) -> None:
         """Take in answers: all of them, or none where one is wrong."""
         batch = list(answers)
+        for answer in batch:
+            if not isinstance(answer, Answer):
+                raise TypeError(f"expected an Answer, got {answer!r}; write Answer('item', {{'label': True}})")
         said: dict[tuple[int, int], bool] = {}
         entries = [self._checked(answer, said) for answer in batch]
         for answer, entry in zip(batch, entries, strict=True):

@@ -47,9 +47,9 @@ class Answer:
         object.__setattr__(self, "values", dict(self.values))  # a copy: what was said stays said
 
     @classmethod
-    def to(cls, question: Question, present: Iterable[str]) -> Answer:
-        """Answer a question in full: the labels in `present` are there, the question's other labels are not."""
-        present = set(present)
+    def to(cls, question: Question, present: str | Iterable[str]) -> Answer:
+        """Answer a question in full: the labels in `present` (or the one it names) are there, the others are not."""
+        present = {present} if isinstance(present, str) else set(present)
         strange = sorted(present - set(question.labels))
         if strange:
             raise ValueError(f"labels {strange} were not asked about for item {question.item!r}")

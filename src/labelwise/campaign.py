@@ -12,13 +12,13 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from labelwise.answer_book import CONTROL, START_REASON, AnswerBook
-from labelwise.defaults import PAIRS_FROM, START, default_model, default_strategy
-from labelwise.guard import Guard, strategy_evidence
+from labelwise.defaults import PAIRS_FROM, START, checked, default_model, default_strategy, is_left_open
+from labelwise.guard import Guard, evidence_point, strategy_evidence
 from labelwise.new_labels import GuessLearner, NewLabel, with_room
 from labelwise.numerics.choosing import random_items, random_pairs
 from labelwise.numerics.costs import Costs, Spent
 from labelwise.posterior import IgnorantPosterior, LabelPosterior
-from labelwise.questions import as_questions, embed_rows, interleave
+from labelwise.questions import as_questions, check_number, embed_rows, interleave
 from labelwise.records import Answer, LabelData, Question, as_features, in_shards
 from labelwise.standing import Standing, Told, stand
 from labelwise.streamed_posterior import StreamedPosterior
@@ -60,12 +60,12 @@ class Campaign:
     ----------
     data : LabelData
         The pool. Labels that are observed in it count as known from the start.
-    model : estimator with `fit(X, Y, observed=)` and `posterior(X)`, optional
+    model : estimator with `fit(X, Y, observed=)` and `posterior(X)`, or a name in `labelwise.models.BY_NAME`, optional
         By default `LabelGP("rbf+linear")` where pairs are asked and `AutoModel` where whole items are; "auto" is
         `AutoModel`. Cloned; the one given is never fitted. A `random_state` left at None is set to the campaign's.
-    strategy : object with `target` and `choose(posterior, closed, n, rng)`, "auto", "items" or "pairs"
+    strategy : object with `target` and `choose(posterior, closed, n, rng)`, or a name in `labelwise.queries.BY_NAME`
         What to ask, see `labelwise.queries`: by default (item, label) pairs by `BalancedPairs` from 20 labels on, and
-        whole items by `LabelCovariance` below; "items" and "pairs" take the one or the other. One with
+        whole items by `LabelCovariance` below, also as "auto"; "items" and "pairs" take the one or the other. One with
         `looks_at_answers = True` is also handed `known`, the pool with
         its features and all answers, one with `looks_at_costs = True` the `costs`.
     decision : object with `decide(posterior)`, optional
@@ -108,22 +108,30 @@ class Campaign:
         random_state: int = 0,
         answers: Iterable[Answer] = (),
     ) -> None:
-        chosen_here = strategy is None or isinstance(strategy, str)
+        if not isinstance(data, LabelData):
+            raise TypeError(f"data must be a LabelData, got {type(data).__name__}; see labelwise.LabelData.from_arrays")
+        chosen_here = is_left_open(strategy)
         control = (Guard() if chosen_here else 0.0) if control is None else control
         if not isinstance(control, Guard) and not 0 <= control <= 1:
             raise ValueError(f"control is the share of random questions, between 0 and 1, got {control!r}")
         self.strategy = default_strategy(strategy, data.n_labels)
         self.model = default_model(model, self.strategy.target)
-        self.decision = decision
+        self.decision = None if decision is None else checked("decision", decision, "decide")
         self.start = (START if chosen_here else 0) if start is None else start
         self.control = control
         self.costs: Costs = costs or getattr(self.strategy, "costs", None) or Costs()
+        if isinstance(self.costs, Costs):  # `Diagnosis` has prices alone
+            self.costs.of_labels(data.label_names)  # a price for a label that is not there is refused
         self.random_state = random_state
         self._book = AnswerBook(data)
         self._evidence: tuple[int, float]
         self._new_labels: dict[str, NewLabel] = {}
         self._use(data)
         self.tell(answers)
+
+    def __repr__(self) -> str:
+        named = f"{type(self.model).__name__}, {type(self.strategy).__name__}, {len(self._book)} answers"
+        return f"Campaign({self._data!r}, {named})"
 
     # -- what is known ------------------------------------------------------------------------------------------------
 
@@ -168,8 +176,7 @@ class Campaign:
         Asking changes nothing: until the next `tell` the same call gives the same questions. Items, or (item, label)
         pairs, in `exclude` (already with somebody, or skipped) are left out.
         """
-        if n < 0:
-            raise ValueError(f"n must not be negative, got {n!r}")
+        check_number(n)
         rng = np.random.default_rng([self.random_state, len(self._book)])
         closed = self._book.closed(exclude)
         begin = self._start_questions(closed, n)
@@ -204,6 +211,7 @@ class Campaign:
         For items outside the pool, say the patients of today: what the campaign has learnt from the pool, and the
         labels observed in `items`, decide which label to pay for next. See `labelwise.queries.Diagnosis`.
         """
+        check_number(n)
         self._data.check_alike(items)
         closed = items.observed_mask()
         beliefs = self.believe(items.X).given(items.Y, closed)
@@ -367,15 +375,6 @@ class Campaign:
         else:
             rows, labels = random_pairs(closed, n, rng)
         return as_questions(self._data, closed, (rows, labels, np.full(rows.size, np.nan)), CONTROL)
-
-
-def evidence_point(n_answers: int) -> int:
-    """How many answers the guard has looked at: the largest of 0, 1, 2, 4, 8, 16, ... ≤ n.
-
-    >>> [evidence_point(n) for n in (0, 1, 12, 16)]
-    [0, 1, 8, 16]
-    """
-    return 1 << (n_answers.bit_length() - 1) if n_answers else 0
 
 
 def refit_point(n_answers: int, at_least: int = 0) -> int:

@@ -65,6 +65,15 @@ class Guard:
         return float(self.control + (1 - self.control) * ndtr(-(trust + evidence)))
 
 
+def evidence_point(n_answers: int) -> int:
+    """How many answers the guard has looked at: the largest of 0, 1, 2, 4, 8, 16, ... ≤ n.
+
+    >>> [evidence_point(n) for n in (0, 1, 12, 16)]
+    [0, 1, 8, 16]
+    """
+    return 1 << (n_answers.bit_length() - 1) if n_answers else 0
+
+
 def strategy_evidence(told: Told, X: Any, learn: Learn, rng: np.random.Generator) -> float:
     """By how many standard errors the strategy's answers beat as many random ones; 0 where there is too little to say.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,12 @@ def interleave(control: list[Question], chosen: list[Question], drawn: npt.NDArr
     random, planned = iter(control), iter(chosen)
     merged = [next(random if is_random else planned, None) for is_random in drawn]
     return [question for question in (*merged, *random, *planned) if question is not None]
+
+
+def check_number(n: Any) -> None:
+    """Refuse what is no number of questions."""
+    if not isinstance(n, Integral) or n < 0:
+        raise ValueError(f"n must be a whole number and not negative, got {n!r}")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

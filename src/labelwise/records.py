@@ -13,10 +13,11 @@ import scipy.sparse as sp
 from labelwise.asking import Answer as Answer
 from labelwise.asking import Question as Question
 
+SHOWN = 5  # labels in a repr
 Features: TypeAlias = Any  # (n, d) float array, csr_array or rows in shards: scipy brings no types to tell them apart
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LabelData:
     """Items, their features, and what is known of their labels.
 
@@ -81,6 +82,12 @@ class LabelData:
                 "which observed says was never answered; mark it as observed or clear it"
             )
 
+    def __repr__(self) -> str:
+        entries = self.n_items * self.n_labels
+        known = f"{self.n_observed / entries:.0%} known" if entries else "nothing known"
+        names = ", ".join(map(repr, self.label_names[:SHOWN])) + (", ..." if self.n_labels > SHOWN else "")
+        return f"LabelData({self.n_items} items, {self.n_features} features, {self.n_labels} labels ({names}), {known})"
+
     @classmethod
     def from_arrays(
         cls,
@@ -107,7 +114,7 @@ class LabelData:
         if item_ids is None and _is_frame(X):
             item_ids = X.index
         features = as_features(X)
-        names = None if label_names is None else tuple(str(name) for name in label_names)
+        names = None if label_names is None else _checked_names(label_names)
         if Y is None:
             if names is None:
                 raise ValueError("without Y, label_names must list the labels to learn")
@@ -229,7 +236,7 @@ def as_labels(Y: Any, observed: Any = None) -> tuple[sp.csr_array, sp.csr_array 
             raise ValueError("a sparse Y cannot hold NaN; give the mask of known entries as observed")
         _check_zero_one(labels.data)
     else:
-        dense = _as_numbers("Y", Y)
+        dense = _dense_labels(Y)
         if dense.ndim != 2:
             raise ValueError(f"Y must have two dimensions (items, labels), got shape {dense.shape}")
         known = ~np.isnan(dense)
@@ -257,6 +264,15 @@ def check_unique(what: str, names: Sequence[str]) -> None:
         seen[name] = position
 
 
+def _checked_names(names: Iterable[Any]) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise ValueError(f"label_names must be a list of names, got {names!r}; write [{names!r}]")
+    listed = tuple(map(str, names))
+    if not all(listed):
+        raise ValueError(f"every label needs a name, got {list(listed)!r}")
+    return listed
+
+
 def _check_same_names(what: str, got: tuple[str, ...], expected: tuple[str, ...]) -> None:
     if got == expected:
         return
@@ -282,6 +298,24 @@ def _tidy(what: str, mask: Any, shape: tuple[int, int]) -> sp.csr_array:
         mask.sum_duplicates()
         mask.eliminate_zeros()
     return mask
+
+
+def _dense_labels(Y: Any) -> npt.NDArray[Any]:
+    """A dense array; lists of label names are told how to become one."""
+    try:
+        return _as_numbers("Y", Y)
+    except ValueError as error:
+        rows = (
+            [row for row in Y if isinstance(row, list | tuple | set | frozenset)] if isinstance(Y, list | tuple) else []
+        )
+        names = [value for row in rows for value in row if isinstance(value, str)]
+        if not names:
+            raise
+        raise ValueError(
+            f"Y must hold numbers, a column of 0 and 1 per label, but it lists names such as {names[0]!r}; with "
+            "scikit-learn's MultiLabelBinarizer() as binarizer: "
+            "Y=binarizer.fit_transform(Y), label_names=binarizer.classes_"
+        ) from error
 
 
 def _is_frame(values: Any) -> bool:

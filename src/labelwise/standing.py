@@ -23,7 +23,7 @@ DRAWS = 500  # bootstrap draws of the items
 LEVEL = 0.9  # of intervals
 ENOUGH = 20  # random items, below which nothing is said of strategy and stopping
 WORTH = 0.005  # of F1: a doubling of the answers that surely brings less does not pay
-SHARES = (0.25, 0.5, 1.0)  # of the answers that the random model had, for the strategy to reach its score
+SHARES = (0.25, 0.5, 1.0)  # of the answers that the random model had, for the strategy to pass its score
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Standing:
     over_random : Estimate or None
         F1 by the strategy's first answers less that by random ones, with equally many of both.
     saved : Estimate or None
-        Share of the answers that the strategy spared until it was as good as the random answers; 0 where it was not.
+        Share of the answers that the strategy spared until it was better than the random answers; 0 where it was not.
     per_doubling : Estimate or None
         What the second half of the answers brought: about what doubling them will bring, at best.
     advice : str
@@ -137,10 +137,10 @@ def _strategy_worth(random: Bools, score: Callable[[Select], MicroF1]) -> tuple[
 
     at_random = score(lambda open_: first_of(open_ & random, both(open_)))
     by_strategy = [score(_first_share(random, share, both)) for share in SHARES]
-    reached = np.stack([found.draws >= at_random.draws for found in by_strategy])  # (shares, draws)
+    reached = np.stack([found.draws > at_random.draws for found in by_strategy])  # (shares, draws)
     first = np.where(reached.any(0), np.argmax(reached, axis=0), len(SHARES) - 1)
     spared = 1 - np.array(SHARES)[first]  # (draws,)
-    value = next((1 - s for s, f in zip(SHARES, by_strategy, strict=True) if f.above(at_random).value >= 0), 0.0)
+    value = next((1 - s for s, f in zip(SHARES, by_strategy, strict=True) if f.above(at_random).value > 0), 0.0)
     return by_strategy[-1].above(at_random), _estimate(value, spared)
 
 

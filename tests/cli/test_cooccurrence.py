@@ -49,6 +49,15 @@ def test_a_labelled_set_added_to_earlier_counts(folder):
     assert found.n_items == 6
 
 
+def test_counting_needs_no_features(folder):
+    (folder / "tags.csv").write_text("body,tags\nmiaow,cat\nboth,cat;dog\n", encoding="utf-8")
+    done = run(folder / "tags.csv", "--labels", "tags", "--out", folder / "counts.csv")
+    assert done.exit_code == 0, done.output
+    np.testing.assert_array_equal(read_cooccurrence(folder / "counts.csv").counts, [[2, 1], [1, 1]])
+    wrong = run(folder / "tags.csv", "--out", folder / "counts.csv")
+    assert wrong.exit_code == 2 and "asked for by --labels;" in wrong.output
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -74,3 +74,9 @@ def test_a_price_for_a_label_that_is_not_there(files):
     (files / "costs.csv").write_text("label,cost\nflu,2\n")
     done = run(files, "--costs", files / "costs.csv")
     assert done.exit_code == 2 and "line 2" in done.stderr and "'flu'" in done.stderr
+
+
+def test_a_cost_that_is_no_number_is_told_with_its_line(files):
+    (files / "costs.csv").write_text("label,cost\nfever,2\nrash,abc\n", encoding="utf-8")
+    done = run(files, "--costs", files / "costs.csv")
+    assert done.exit_code == 2 and "costs.csv, line 3: the cost 'abc' is no number" in done.stderr

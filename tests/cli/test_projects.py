@@ -215,21 +215,55 @@ def test_numbers_pictures_and_other_formats(folder):
         (["tell", "p.db", "--yes", "red"], 2, "give one of"),
         (["tell", "p.db", "--item", "d0", "--yes", "rod"], 2, "did you mean 'red'"),
         (["predict", "p.db", "--out", "x.csv"], 4, "nothing was answered"),
-        (["predict", "p.db", "--out", "x.txt"], 4, "nothing was answered"),
+        (["predict", "p.db", "--out", "x.txt"], 2, "predictions are written to .jsonl, .csv or .parquet"),
         (["ask", "p.db", "--tty"], 2, "--tty needs a terminal"),
         (["ask", "p.db", "-n", "0"], 2, "-n must be at least 1"),
         (["import", "p.db", "labels.txt"], 2, ""),
         (["export", "p.db", "out.xyz"], 2, "says no format"),
+        (["export", "p.db", "docs.csv", "--model"], 2, "a model is written to a .skops file, got 'docs.csv'"),
+        (
+            ["new", "x.db", "--items", "docs.csv", "--text", "body", "--labels", "a", "--strategy", "nope"],
+            2,
+            "there is no strategy 'nope'",
+        ),
+        (["new", "x.db", "--items", "latin.csv", "--text", "body", "--labels", "a"], 2, "say --encoding 'latin-1'"),
+        (["new", "x.db", "--items", "latin.csv", "--labels", "a", "--encoding", "u8x"], 2, "no encoding 'u8x'"),
+        (["new", "x.db", "--items", "cut.csv", "--text", "body", "--labels", "a"], 2, "say --delimiter ';'"),
+        (["new", "x.db", "--items", "tabs.csv", "--text", "body", "--labels", "a"], 2, "say --delimiter '\\t'"),
+        (["new", "x.db", "--items", "docs.csv", "--labels", "a"], 2, "is numeric; give --text\n"),
+        (["new", "x.db", "--items", "docs.csv", "--text", "body", "--known", "no"], 2, "asked for by --known;"),
+        (["new", "x.db", "--items", "docs.csv", "--text", "body", "--known", "a,b", "--labels", "a"], 2, "by --known;"),
+        (["predict", "p.db", "--threshold", "2"], 2, "lies between 0 and 1, got 2.0"),
+        (["predict", "p.db", "--out", "no/x.csv"], 2, "/no: there is no such folder"),
     ],
 )
 def test_what_goes_wrong_is_one_line_and_an_exit_code(folder, arguments, code, words):
     (folder / "twice.csv").write_text("id,body\nd1,a\nd1,b\n", encoding="utf-8")
     (folder / "latin.csv").write_bytes("id,body\nd1,caf\xe9\n".encode("latin-1"))
+    (folder / "cut.csv").write_text("id;body\nd1;a, b\n", encoding="utf-8")
+    (folder / "tabs.csv").write_text("id\tbody\nd1\ta\n", encoding="utf-8")
+    before = (folder / "docs.csv").read_bytes()
     with sqlite3.connect(folder / "music.db") as connection:
         connection.execute("CREATE TABLE songs (name TEXT)")
     done = run(*arguments, code=code)
     assert words in done.stderr and done.stderr.count("\n") == 1
-    assert not (folder / "x.db").exists()
+    assert not (folder / "x.db").exists() and (folder / "docs.csv").read_bytes() == before
+
+
+def test_csv_files_in_other_dialects(folder):
+    table = "id;body;tags\nd1;caf\xe9 noir;a\nd2;th\xe9 vert;\n".encode("latin-1")
+    (folder / "old.csv").write_bytes(table)
+    (folder / "tabs.csv").write_bytes(table.replace(b";", b"\t").replace(b"d1", b"d3").replace(b"d2", b"d4"))
+    semicolons, tabs = (("--encoding", "latin-1", "--delimiter", sign) for sign in (";", "\\t"))
+    done = run(
+        "new", "old.db", "--items", "old.csv", "--text", "body", "--labels", "a,b", "--known", "tags", *semicolons
+    )
+    assert "labelwise serve" in done.stdout and "labelwise ask" in done.stdout
+    run("import", "old.db", "tabs.csv", *tabs)
+    with Project("old.db") as project:
+        assert [item["body"] for item in project.labelled().items] == ["café noir", "thé vert"] * 2
+    run("predict", "old.db", "old.csv", "--out", "new.csv", *semicolons)
+    assert (folder / "new.csv").read_text(encoding="utf-8").count("\n") == 3
 
 
 def test_a_second_worker_has_an_exit_code_of_its_own(folder):

@@ -147,6 +147,10 @@ def test_cells_may_hold_lines_and_be_long(file):
         ("a,x\n1,1\n", {"labels": ["x", "x"]}, "labels= names a column twice"),
         ("id,a,labels\nk,1,x\nk,2,y\n", {}, "line 3: column 'id': the id 'k' is given twice"),
         ("id,a,labels\n ,1,x\n", {}, "line 2: column 'id': found ' ', expected an id"),
+        ("a;labels\n1;x\n", {}, "no column 'labels'.*say delimiter=';'"),
+        ("a;labels\n1;x,y\n", {}, "line 2: found 2 cells, expected 1.*say delimiter=';'"),
+        ("body,labels\n,x\n,y\n", {"text": "body"}, "x.csv: column 'body': .*every text is empty"),
+        ("body,labels\n!,x\n?,y\n", {"text": "body"}, "x.csv: column 'body': .*empty vocabulary"),
     ],
 )
 def test_wrong_tables(file, text, options, message):

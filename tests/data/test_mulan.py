@@ -81,7 +81,9 @@ def test_no_xml_says_where_it_was_looked_for(file):
         read(file("x-train.arff", ARFF), format="mulan")
 
 
-names = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"), max_size=6)
+names = st.text(
+    st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"), min_size=1, max_size=6
+)
 
 
 @settings(max_examples=60, deadline=None)

@@ -38,4 +38,4 @@ def test_a_threshold_per_item_or_of_another_length_is_refused(value):
 @pytest.mark.parametrize("value", [50, -0.1, float("nan"), [0.5, 1.5, 0.5]])
 def test_a_threshold_that_is_no_probability_is_refused(value):
     with pytest.raises(ValueError, match="between 0 and 1"):
-        Threshold(value).decide(MarginalPosterior(P))
+        Threshold(value)

@@ -5,7 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from labelwise import models
+from labelwise import Campaign, LabelData, models, queries
+from labelwise.campaign import PAIRS_FROM
 from labelwise.experiments.plan_advice import Machine, advise, model_bytes, workers_for
 from labelwise.experiments.plan_calibration import Calibration, calibration, problem, solve
 from labelwise.experiments.plan_costs import MODELS, STRATEGIES, Workload
@@ -15,7 +16,7 @@ SIZES = [Workload(4096, 100, 20, 600), Workload(4096, 30, 60, 900), Workload(200
 
 
 @pytest.mark.parametrize(
-    "name", ["label_gp", "binary_relevance", "online_bayes", "cooccurrence_transfer", "compressed_label_gp"]
+    "name", ["auto", "label_gp", "binary_relevance", "online_bayes", "cooccurrence_transfer", "compressed_label_gp"]
 )
 @pytest.mark.parametrize("workload", SIZES, ids=str)
 def test_memory_is_as_the_formula_says(name, workload):
@@ -61,7 +62,8 @@ def constants():
 def test_advice_goes_by_memory_and_time(constants):
     small = Workload(10_000, 50, 10, 500)
     roomy, narrow = Machine(4, 16e9), Machine(4, 1e9)
-    assert advise(small, constants, machine=roomy).chosen.model == "label_gp"
+    chosen = advise(small, constants, machine=roomy).chosen
+    assert (chosen.model, chosen.strategy) == ("auto", "label_covariance")
     wide = Workload(100_000, 50, 10, 20_000)
     chosen = advise(wide, constants, machine=narrow).chosen
     assert chosen.model == "binary_relevance" and chosen.memory < 0.7e9
@@ -70,6 +72,14 @@ def test_advice_goes_by_memory_and_time(constants):
     assert hopeless.chosen is None or hopeless.chosen.workers > 1
     one, four = (advise(small, constants, machine=Machine(cores, 16e9)).expectations[0] for cores in (1, 4))
     assert one.fit_seconds == pytest.approx(3.4 * four.fit_seconds)
+
+
+@pytest.mark.parametrize("n_labels", [PAIRS_FROM - 1, PAIRS_FROM])
+def test_what_a_campaign_does_by_itself_is_advised(constants, n_labels):
+    chosen = advise(Workload(10_000, 50, n_labels, 500), constants, machine=Machine(4, 16e9)).chosen
+    campaign = Campaign(LabelData.from_arrays(np.eye(4), label_names=map(str, range(n_labels))))
+    assert type(models.BY_NAME[chosen.model]()) is type(campaign.model)
+    assert type(queries.BY_NAME[chosen.strategy]()) is type(campaign.strategy)
 
 
 @pytest.mark.parametrize(

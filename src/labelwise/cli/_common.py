@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,13 @@ from rich.text import Text
 if TYPE_CHECKING:
     from labelwise.records import LabelData
 
+OPTIONS = {
+    "labels": "--labels",
+    "text": "--text",
+    "id": "--id",
+}  # of commands that read a table, by the library's names
+SAID = re.compile(r"( or )?\b([a-z_]+)=(?:('[^']*')|(?=[\s,;.)]|$))")  # text= or encoding='latin-1', not features=100
+
 INTERRUPTED = 130  # what a shell expects of a command stopped by Ctrl-C
 
 errors = Console(stderr=True, markup=False, highlight=False, soft_wrap=True)  # messages may hold [brackets]
@@ -35,12 +43,31 @@ def fail(message: str, code: int = 2) -> typer.Exit:
 
 
 @contextmanager
-def user_errors() -> Iterator[None]:
-    """Around everything that depends on what the user gave: its errors become one line and their exit code, or 2."""
+def user_errors(**options: str) -> Iterator[None]:
+    """Around everything that depends on what the user gave: its errors become one line and their exit code, or 2.
+
+    `options` are the command's own where they are not those of `OPTIONS`: by the library's name, what to type.
+    """
     try:
         yield
     except (ValueError, TypeError, OSError, ImportError) as error:
-        raise fail(_told(error), getattr(error, "exit_code", 2)) from None
+        raise fail(in_options(_told(error), OPTIONS | options), getattr(error, "exit_code", 2)) from None
+
+
+def in_options(message: str, options: Mapping[str, str]) -> str:
+    """A message of the library as a command says it: options for arguments, without second choices that it lacks.
+
+    >>> in_options("give text= or features=, or say encoding='latin-1'", {"text": "--text", "encoding": "--encoding"})
+    "give --text, or say --encoding 'latin-1'"
+    """
+
+    def typed(match: re.Match[str]) -> str:
+        also, name, value = match[1] or "", match[2], match[3]
+        if name not in options:
+            return "" if also and not value else match[0]
+        return f"{also}{options[name]}{f' {value}' if value else ''}"
+
+    return SAID.sub(typed, message)
 
 
 @contextmanager
@@ -100,5 +127,7 @@ def label_option(text: str) -> str | int | list[str]:
 
 def _told(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
+        where = Path(str(error.filename))
+        half_written = where.name.startswith(".") and where.suffix == ".part"  # nobody named it: its folder is at fault
+        return f"{where.parent if half_written else where}: {error.strerror}"
     return str(error)

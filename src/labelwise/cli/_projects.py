@@ -16,10 +16,13 @@ if TYPE_CHECKING:
     from labelwise.labelling import Project
     from labelwise.labelling.served import ServedProject
 
+CSV = {"encoding": "--encoding", "delimiter": "--delimiter"}  # for `user_errors`
 NEEDED = {"sqlalchemy": "serve", "skops": "serve"}
 
 ProjectPlace = Annotated[str, typer.Argument(metavar="PROJECT", help="A project file, or postgresql://user@host/db.")]
 Who = Annotated[str | None, typer.Option(help="Who answers. Default: the name you are logged in with.")]
+Encoding = Annotated[str | None, typer.Option(help="Of a csv file, such as latin-1. Default: utf-8.")]
+Delimiter = Annotated[str | None, typer.Option(help="Of a csv file: the sign between columns, \\t for a tab.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result for machines.")]
 
 
@@ -31,12 +34,12 @@ def check_extras(also: Iterable[str] = ()) -> None:
 
 
 @contextmanager
-def opened(location: str) -> Iterator[Project]:
-    """A project; what goes wrong with it becomes one line and an exit code."""
+def opened(location: str, **options: str) -> Iterator[Project]:
+    """A project; what goes wrong with it becomes one line and an exit code, with options as in `user_errors`."""
     check_extras()
     from labelwise.labelling import Project  # needs the extras just looked for
 
-    with user_errors(), Project(location) as project:
+    with user_errors(**options), Project(location) as project:
         yield project
 
 
@@ -48,6 +51,12 @@ def served(location: str) -> Iterator[ServedProject]:
 
     with user_errors(), ServedProject(location) as project:
         yield project
+
+
+def csv_options(encoding: str | None, delimiter: str | None) -> dict[str, str]:
+    """What of it was given, as `labelwise.read` takes it."""
+    given = {"encoding": encoding, "delimiter": None if delimiter is None else delimiter.replace("\\t", "\t")}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def person(given: str | None) -> str:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from labelwise.cli._common import at_least_one, errors, load, user_errors
+from labelwise.cli._common import at_least_one, errors, label_option, load, user_errors
 from labelwise.data import (
     Cooccurrence,
     count_texts,
     open_text,
     plain_stem,
+    read,
     read_cooccurrence,
     write_cooccurrence,
 )
+from labelwise.data.rows import TABLES, file_suffix
+from labelwise.records import LabelData
 
 SHOWN = 10
 
@@ -54,7 +57,7 @@ def cooccurrence(
         if names is None and (synonyms or window or match_case or stem):
             raise ValueError("--synonyms, --window, --case and --stem are for texts: give the labels as --names FILE")
         if names is None:
-            found = Cooccurrence.from_labels(load(source, None, labels=labels, text=None, id=None)[1])
+            found = Cooccurrence.from_labels(_labelled(source, labels))
         else:
             terms = read_terms(names, synonyms)
             texts = open_text(source)
@@ -68,6 +71,14 @@ def cooccurrence(
     if missing:
         more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
         errors.print(f"{len(missing)} labels occur with no other: {', '.join(missing[:SHOWN])}{more}")
+
+
+def _labelled(source: str, labels: str | None) -> LabelData:
+    """A set by its name or path; of a table the labels alone, as counting needs no features."""
+    if file_suffix(source) in TABLES and Path(source).is_file():
+        columns: dict[str, Any] = {} if labels is None else {"labels": label_option(labels)}
+        return read(source, features=[], **columns)
+    return load(source, None, labels=labels, text=None, id=None)[1]
 
 
 def read_terms(names: Path, synonyms: Path | None) -> dict[str, list[str]]:

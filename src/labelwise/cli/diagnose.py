@@ -90,7 +90,10 @@ def _read_costs(path: Path | None, data: LabelData) -> list[float] | None:
         for number, row in enumerate(reader, start=2):
             if row["label"] not in data.label_names:
                 raise ValueError(f"{path}, line {number}: there is no label {row['label']!r} in the data")
-            costs[row["label"]] = float(row["cost"])
+            try:
+                costs[row["label"]] = float(row["cost"])
+            except (TypeError, ValueError):
+                raise ValueError(f"{path}, line {number}: the cost {row['cost']!r} is no number") from None
     return [costs.get(name, 1.0) for name in data.label_names]
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from labelwise.cli._projects import ProjectPlace, opened
+from labelwise.cli._projects import CSV, Delimiter, Encoding, ProjectPlace, csv_options, opened
 
 
 def export(
@@ -36,6 +36,8 @@ def export(
         from labelwise.labelling.transfer import export_answers, export_labels, export_tasks
 
         if model:
+            if not out.endswith(".skops"):
+                raise ValueError(f"a model is written to a .skops file, got {out!r}")
             found.model(everything=True).save(out)
             told = "the model"
         elif answers:
@@ -53,6 +55,8 @@ def import_(
     answers: Annotated[bool, typer.Option("--answers", help="The file was written by export --answers.")] = False,
     known: Annotated[str | None, typer.Option(help="Items: column of known labels, or 0/1 columns by comma.")] = None,
     id: Annotated[str | None, typer.Option(help="Items: column of ids.")] = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
 ) -> None:
     """Take in answers given elsewhere, Label Studio tasks, or more items.
 
@@ -66,7 +70,7 @@ def import_(
     labelwise import tickets.db more-tickets.csv --known tags
     ```
     """
-    with opened(project) as found:
+    with opened(project, labels="--known", **CSV) as found:
         from labelwise.labelling.transfer import import_answers, import_items, import_tasks
 
         if answers:
@@ -75,5 +79,5 @@ def import_(
             items, events = import_tasks(found, file)
             told = f"{items} new items, {events} new events"
         else:
-            told = f"{import_items(found, file, known=known, id=id)} new items"
+            told = f"{import_items(found, file, known=known, id=id, **csv_options(encoding, delimiter))} new items"
     typer.echo(told)

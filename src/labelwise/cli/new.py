@@ -8,7 +8,7 @@ import typer
 
 from labelwise import models, queries
 from labelwise.cli._common import listed, user_errors
-from labelwise.cli._projects import ProjectPlace, check_extras
+from labelwise.cli._projects import CSV, Delimiter, Encoding, ProjectPlace, check_extras, csv_options
 from labelwise.defaults import PAIR_KERNEL, PAIRS_FROM, START
 
 AUTO = "auto"
@@ -37,6 +37,8 @@ def new(
     read_cost: Annotated[float, typer.Option(help="Price of reading an item; pair strategies weigh it.")] = 0.0,
     answer_cost: Annotated[float, typer.Option(help="Price of one yes or no.")] = 1.0,
     seed: Annotated[int, typer.Option(help="Decides what is drawn at random.")] = 0,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
 ) -> None:
     """Make a project from a file of items and a list of labels.
 
@@ -56,7 +58,7 @@ def new(
     from labelwise.labelling import Project, Settings  # needs the extras just looked for
     from labelwise.labelling.sources import PICTURES_FIELD, is_folder, read_label_list, read_pool
 
-    with user_errors():
+    with user_errors(labels="--known", label_names="--labels", **CSV):
         settings: dict[str, Any] = {
             "model": model or AUTO,
             "strategy": strategy,
@@ -69,7 +71,8 @@ def new(
             "answer_cost": answer_cost,
             "random_state": seed,
         }
-        Settings(**settings)  # told before a large file is read
+        named = settings | ({"strategy": "balanced_pairs"} if strategy == AUTO else {})
+        Settings(**named).check_choices()  # told before a large file is read
         columns = None if known is None else listed(known)
         data = read_pool(
             items,
@@ -77,6 +80,7 @@ def new(
             labels=None if labels is None else read_label_list(labels),
             known=columns[0] if columns and len(columns) == 1 else columns,
             id=id,
+            **csv_options(encoding, delimiter),
         )
         if strategy == AUTO:
             chosen = "balanced_pairs" if data.n_labels >= PAIRS_FROM else "label_covariance"
@@ -89,4 +93,5 @@ def new(
             where = made.store.shown
     known_entries = f", {data.n_observed:,} labels known" if data.n_observed else ""
     typer.echo(f"{where}: {data.n_items:,} items, {data.n_labels} labels{known_entries}")
-    typer.echo(f"label them with: labelwise ask {where} --tty")
+    typer.echo(f"label them in the browser: labelwise serve {where}")
+    typer.echo(f"or in the terminal: labelwise ask {where} --tty")

@@ -31,9 +31,10 @@ def plan(
     calibrate: Annotated[bool, typer.Option("--calibrate", help="Measure this machine again.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the expectations for machines.")] = False,
 ) -> None:
-    """Expect memory and time of every model and strategy, for the last and dearest round of a campaign.
+    """Expect memory and time of the usual models and strategies, for the last and dearest round of a campaign.
 
-    The first call measures this machine for half a minute and remembers what it found.
+    What a campaign does by itself is among them, and recommended where it fits; models and strategies that are not in
+    the table have no formulas yet. The first call measures this machine for half a minute and remembers what it found.
 
     **Examples**
 

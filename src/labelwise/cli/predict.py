@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from labelwise.cli._common import at_least_one
-from labelwise.cli._projects import ProjectPlace, opened
+from labelwise.cli._projects import CSV, Delimiter, Encoding, ProjectPlace, csv_options, opened
 from labelwise.data.predictions import prediction_columns, writing_predictions
 
 
@@ -23,6 +23,8 @@ def predict(
         float | None, typer.Option(help="Labels above this probability. Default: the sets with the best expected F1.")
     ] = None,
     id: Annotated[str | None, typer.Option(help="Column of item ids.")] = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
 ) -> None:
     """Write label sets and probabilities of new items, by the last good model.
 
@@ -36,10 +38,10 @@ def predict(
     labelwise predict tickets.db --out all.parquet --top 3
     ```
     """
-    with opened(project) as found:
+    with opened(project, **CSV) as found:
         at_least_one("--top", top)
-        predicted = found.predict(items, id=id, threshold=threshold)
-        with writing_predictions(out) as append:
+        with writing_predictions(out) as append:  # first: that it cannot be written is told before anything is trained
+            predicted = found.predict(items, id=id, threshold=threshold, **csv_options(encoding, delimiter))
             append(
                 prediction_columns(
                     predicted.ids, predicted.sets, predicted.probabilities, predicted.label_names, top or 0

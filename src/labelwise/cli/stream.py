@@ -38,6 +38,7 @@ labelwise stream predict new.libsvm --model news.npz --out new.jsonl
 RULES = f"{', '.join(NAMES)}; threshold:0.3 and top_labels:5 set their number"
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="XMC or libsvm text, jsonl (also .gz, .bz2), or parquet.")]
+READING = {"format": "--format", "features": "--features", "label_names": "--label-names"}  # for `user_errors`
 Format = Annotated[str | None, typer.Option(help="xmc, jsonl or parquet, where the suffix does not say.")]
 Labels = Annotated[str | None, typer.Option(help="Label column, or 0/1 columns by comma. Default: labels.")]
 Text = Annotated[str | None, typer.Option(help="Column of text to hash.")]
@@ -103,7 +104,7 @@ def train(
     coupling = None if coupled is None else ("global" if coupled else "independent")
     settings = _given(coupling=coupling, half_life=half_life, score_noise=score_noise, hash_features=hash_features)
     settings |= _given(block_size=block_size, n_jobs=threads)
-    with user_errors():
+    with user_errors(**READING):
         plan = StreamPlan(batch, window, checkpoint_every, None if decision == "none" else decision, limit)
         if test is not None:
             test.stat()  # a missing test file is told before the training, not after it
@@ -165,7 +166,7 @@ def predict(
     """
     reading = _given(format=format, text=text, features=features and listed(features), id=id, limit=limit)
     reading |= _given(one_based=one_based or None, batch=batch)
-    with user_errors():
+    with user_errors(**READING):
         at_least_one("--batch", batch)
         at_least_one("--limit", limit)
         source = _model_file(model)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import io
 import os
@@ -73,11 +74,14 @@ def decode(block: bytes, encoding: str, path: AnyPath, first_line: int) -> str:
     """The block as text; where its bytes are not of this encoding the error names the line."""
     try:
         return block.decode(encoding)
+    except LookupError:
+        raise ValueError(f"there is no encoding {encoding!r}; try 'latin-1' or 'cp1252'") from None
     except UnicodeDecodeError as error:
         line = first_line + block.count(b"\n", 0, error.start)
         found = block[error.start : error.start + 1]
         raise FormatError(
-            f"found the byte {found!r}, which is not {encoding} text; say encoding='latin-1' if that is what it is",
+            f"found the byte {found!r}, which is not {encoding} text; save it as utf-8, or say encoding='latin-1' "
+            "if that is what it is",
             path,
             line,
         ) from None
@@ -105,6 +109,8 @@ def read_names(names: Any) -> tuple[str, ...]:
 def writing(path: AnyPath) -> Iterator[IO[bytes]]:
     """A file to write to that takes its name only once it is complete and on disk; compressed as its suffix says."""
     target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
     scratch = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         with open(scratch, "xb") as raw:

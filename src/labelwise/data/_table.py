@@ -26,7 +26,7 @@ class TableLayout:
         Several columns: one per label with 0, 1, or blank for unknown. None: the table has no labels yet.
     text : column to turn into features, or None
     features : numeric columns, in this order; None takes all that are numeric and not of another use, or, with
-        `text`, none. In jsonl and parquet a column may hold lists of numbers of one length.
+        `text`, none; [] reads labels alone. In jsonl and parquet a column may hold lists of numbers of one length.
     id : column of the items' ids; "id" is used if there is such a column, None numbers the rows
     items : columns to show people; None keeps all but labels and id, a single name keeps its bare values
     label_names : the labels there are, in order, as a list or the path of a file with one per line
@@ -92,9 +92,10 @@ class Table:
         """Raise where a column is missing, naming the option that asked for it."""
         for name in names:
             if name not in self.columns:
+                there = shown(list(self.columns), 300)
+                hint = delimiter_hint(list(self.columns))
                 raise FormatError(
-                    f"there is no column {name!r}, asked for by {option}=; there are {shown(list(self.columns), 300)}",
-                    self.path,
+                    f"there is no column {name!r}, asked for by {option}=; there are {there}{hint}", self.path
                 )
 
     def wrong(self, row: int, problem: str) -> FormatError:
@@ -116,6 +117,19 @@ class Table:
     def cells(self, name: str) -> list[Any]:
         column = self.columns[name]
         return column.tolist() if isinstance(column, np.ndarray) else list(column)
+
+
+def delimiter_hint(names: Sequence[str]) -> str:
+    """What to add to an error where a table seems to be one column because it was cut at the wrong sign.
+
+    >>> delimiter_hint(["id;body;tags"])
+    "; if columns are divided by another sign, say delimiter=';'"
+    """
+    if len(names) == 1:
+        for sign, typed in ((";", ";"), ("\t", "\\t"), ("|", "|")):
+            if sign in names[0]:
+                return f"; if columns are divided by another sign, say delimiter='{typed}'"
+    return ""
 
 
 def is_blank(cell: Any) -> bool:

@@ -12,7 +12,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.validation import check_is_fitted
 
 from labelwise.data._numbers import parse_number
-from labelwise.data._table import Table, TableLayout, is_blank
+from labelwise.data._table import Table, TableLayout, delimiter_hint, is_blank
 from labelwise.data.errors import FormatError, Problem, shown
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -34,12 +34,14 @@ def read_features(table: Table, layout: TableLayout) -> tuple[Any, tuple[str, ..
         parts.append(column)
         own = [name] if column.shape[1] == 1 else [f"{name}[{k}]" for k in range(column.shape[1])]
         names = None if names is None else names + own
-    if not parts:
+    if not parts and layout.features is None:
         raise FormatError(
             f"there is nothing to learn from: no column of {shown(list(table.columns), 300)} is numeric; "
-            "give text= or features=",
+            f"give text= or features={delimiter_hint(list(table.columns))}",
             table.path,
         )
+    if not parts:
+        return np.empty((table.n_rows, 0), dtype=layout.dtype), ()
     if any(sp.issparse(part) for part in parts):
         X = parts[0] if len(parts) == 1 else sp.hstack(parts)
         return sp.csr_array(X).astype(layout.dtype), None if names is None else tuple(names)
@@ -122,7 +124,14 @@ def _stacked(table: Table, name: str) -> Floats:
 def _vectorize(table: Table, layout: TableLayout) -> tuple[Any, list[str] | None]:
     texts = table.each(str(layout.text), _one_text)
     vectorizer = TfidfVectorizer(dtype=layout.dtype) if layout.vectorizer is None else layout.vectorizer
-    X = vectorizer.transform(texts) if _is_fitted(vectorizer) else vectorizer.fit_transform(texts)
+    fitted = _is_fitted(vectorizer)
+    try:
+        X = vectorizer.transform(texts) if fitted else vectorizer.fit_transform(texts)
+    except ValueError as error:
+        cause = str(error) if any(text.strip() for text in texts) else "every text is empty"
+        raise FormatError(
+            f"column {layout.text!r}: no features can be made of the texts: {cause}", table.path
+        ) from error
     try:
         names = [str(name) for name in vectorizer.get_feature_names_out()]
     except (AttributeError, NotFittedError, ValueError):

@@ -15,7 +15,7 @@ from typing import Any
 
 from labelwise.data._files import AnyPath, split_name, text_lines, writing
 from labelwise.data._numbers import format_number
-from labelwise.data._table import Table, TableLayout
+from labelwise.data._table import Table, TableLayout, delimiter_hint
 from labelwise.data._table_data import to_columns, to_data
 from labelwise.data._table_labels import join_tags
 from labelwise.data.errors import FormatError, Problem, shown
@@ -91,7 +91,8 @@ def _read_table(path: AnyPath, delimiter: str, columns: Sequence[str] | None, en
         if names is None:
             names = row
         elif len(row) != len(names):
-            raise FormatError(f"found {len(row)} cells, expected {len(names)}, one per column", path, line)
+            hint = delimiter_hint(names)
+            raise FormatError(f"found {len(row)} cells, expected {len(names)}, one per column{hint}", path, line)
         else:
             cells.append(row)
             lines.append(line)

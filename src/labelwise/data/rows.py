@@ -13,6 +13,7 @@ from labelwise.data.errors import FormatError, Problem
 from labelwise.data.jsonl import parse_object
 
 JSON_LINES = (".jsonl", ".ndjson")
+TABLES = (".csv", ".tsv", *JSON_LINES, ".parquet")  # whose columns have names
 
 
 def file_suffix(path: AnyPath) -> str:

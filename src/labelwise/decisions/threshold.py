@@ -26,12 +26,13 @@ class Threshold:
 
     value: float | npt.ArrayLike = 0.5
 
+    def __post_init__(self) -> None:
+        value = np.asarray(self.value, dtype=float)
+        if not np.all((value >= 0) & (value <= 1)):
+            raise ValueError(f"a threshold of probabilities lies between 0 and 1, got {self.value!r}")
+
     def decide(self, posterior: LabelPosterior) -> npt.NDArray[np.bool_]:
         value = np.asarray(self.value, dtype=float)
         if value.ndim and value.shape != (posterior.n_labels,):
             raise ValueError(f"value has shape {value.shape}, expected one number or ({posterior.n_labels},)")
-        if not np.all((value >= 0) & (value <= 1)):
-            raise ValueError(
-                f"value is compared with probabilities, so it must lie between 0 and 1, got {self.value!r}"
-            )
         return posterior.probabilities() > value

@@ -41,6 +41,12 @@ class TopLabels:
     count: int | Literal["average", "expected"] = "average"
     by: Literal["probability", "ranking"] = "probability"
 
+    def __post_init__(self) -> None:
+        if self.count in ("average", "expected"):
+            return
+        if not isinstance(self.count, Integral) or self.count < 1:
+            raise ValueError(f'count must be a whole number from 1 on, "average" or "expected", got {self.count!r}')
+
     def decide(self, posterior: LabelPosterior) -> npt.NDArray[np.bool_]:
         if self.by not in ("probability", "ranking"):
             raise ValueError(f'by must be "probability" or "ranking", got {self.by!r}')
@@ -56,6 +62,4 @@ class TopLabels:
             return np.rint(posterior.label_counts()).astype(int)
         if self.count == "average":
             return np.full(n, max(1, round(float(posterior.label_counts().mean())) if n else 1))
-        if not isinstance(self.count, Integral) or self.count < 0:
-            raise ValueError(f'count must be a whole number, "average" or "expected", got {self.count!r}')
         return np.full(n, self.count)

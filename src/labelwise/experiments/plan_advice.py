@@ -9,11 +9,13 @@ from typing import Any
 
 from joblib import cpu_count
 
+from labelwise.campaign import PAIRS_FROM
 from labelwise.experiments.plan_calibration import Calibration
 from labelwise.experiments.plan_costs import DOUBLE, MODELS, PREFERRED, STRATEGIES, ModelCost, Workload
 
 USABLE = 0.7  # of the memory: the rest is for the system and what is not counted
 SHARED_WELL = 0.8  # of another core's, or worker's, time that comes to something
+DEFAULT_ITEMS, DEFAULT_PAIRS = ("auto", "label_covariance"), ("label_gp", "balanced_pairs")  # as in `defaults`
 INTERPRETER = 250e6  # bytes of Python and the libraries
 
 
@@ -68,7 +70,7 @@ class Advice:
 def advise(
     workload: Workload, calibration: Calibration, *, machine: Machine | None = None, seconds: float | None = None
 ) -> Advice:
-    """What to expect of every model with every strategy, and which to choose.
+    """What to expect of the models with the strategies that have formulas, and which to choose.
 
     Parameters
     ----------
@@ -84,7 +86,7 @@ def advise(
         for strategy, cost in STRATEGIES.items()
         if not cost.models or model in cost.models
     )
-    chosen, why = _choose(expectations, machine, seconds)
+    chosen, why = _choose(expectations, workload, machine, seconds)
     return Advice(workload, machine, seconds, expectations, chosen, why)
 
 
@@ -125,18 +127,21 @@ def workers_for(fit: float, pool: float, cost: ModelCost, seconds: float | None)
 
 
 def _choose(
-    expectations: tuple[Expectation, ...], machine: Machine, seconds: float | None
+    expectations: tuple[Expectation, ...], workload: Workload, machine: Machine, seconds: float | None
 ) -> tuple[Expectation | None, str]:
-    """The most preferred model that fits, with the strategy that asks best for it; fewer workers before more."""
+    """What a campaign does by itself, if it fits; else the most preferred model that does, with a strategy for it."""
     possible = [one for one in expectations if one.fits and one.workers is not None]
     if not possible:
         if not any(one.fits for one in expectations):
             return None, f"nothing fits into {machine.memory / 2**30:.3g} GiB: fewer features or labels, or more memory"
         return None, f"no number of workers makes a round in {seconds:g} s: the fit alone takes longer"
+    quick = {(one.model, one.strategy): one for one in possible if seconds is not None or one.round_seconds < 600}
+    default = DEFAULT_PAIRS if workload.labels >= PAIRS_FROM else DEFAULT_ITEMS
+    if default in quick:
+        return quick[default], "what a campaign of so many labels does by itself, and it fits memory and time"
     for strategy in ("mutual_information", "uncertainty"):
         for model in PREFERRED:
-            for one in possible:
-                if (one.model, one.strategy) == (model, strategy) and (seconds is not None or one.round_seconds < 600):
-                    return one, f"the first of {', '.join(PREFERRED)} that fits memory and time"
+            if (model, strategy) in quick:
+                return quick[model, strategy], f"the first of {', '.join(PREFERRED)} that fits memory and time"
     cheapest = min(possible, key=lambda one: one.round_seconds)
     return cheapest, "the fastest, as the usual ones take more than ten minutes for a round; say --seconds for workers"

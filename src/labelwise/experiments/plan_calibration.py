@@ -8,6 +8,7 @@ import platform
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from time import process_time
@@ -25,7 +26,7 @@ from labelwise.experiments.storage import replacing
 from labelwise.posterior import MarginalPosterior
 from labelwise.records import Answer, LabelData
 
-VERSION = 1  # of the constants: raised when terms change
+VERSION = 2  # of the constants: raised when terms change
 LINEAR = (  # for models whose time is in proportion to the answers
     Workload(2000, 20, 10, 500),
     Workload(4000, 40, 20, 4000),
@@ -60,6 +61,20 @@ POOLS = (
     Workload(8000, 200, 5, 20, batch=10),
     Workload(30000, 60, 5, 20, batch=40),
 )
+
+PLANS = (  # for what grows with answers and pool
+    Workload(1500, 20, 5, 50, batch=10),
+    Workload(5000, 20, 5, 100, batch=10),
+    Workload(3000, 200, 5, 200, batch=20),
+    Workload(3000, 40, 20, 800, batch=10),
+    Workload(8000, 40, 5, 400, batch=100),
+)
+MODELS_OF: Mapping[str, Callable[[], Any]] = {  # of strategies that look at more than probabilities
+    "mutual_information": partial(models.LabelGP, "linear"),
+    "label_covariance": partial(models.LabelGP, "rbf+linear"),
+}
+IN_SHARDS = ("mutual_information",)
+POOL_SIZES = {"label_covariance": PLANS}
 
 Constants = Mapping[str, Sequence[float]]  # "label_gp.fit": seconds of a unit of each term
 
@@ -135,8 +150,9 @@ def measure(on_step: Callable[[int, int], None] | None = None) -> dict[str, list
         constants[f"{name}.believe"] = solve(cost.believe, sizes, [believe for _, believe in times])
     for done, (name, strategy) in enumerate(STRATEGIES.items(), start=len(MODELS)):
         tell(done, total)
-        seconds = [time_strategy(name, workload) for workload in (POOLS[0], *POOLS)][1:]
-        constants[f"{name}.choose"] = solve(strategy.choose, POOLS, seconds)
+        pools = POOL_SIZES.get(name, POOLS)
+        seconds = [time_strategy(name, workload) for workload in (pools[0], *pools)][1:]
+        constants[f"{name}.choose"] = solve(strategy.choose, pools, seconds)
     tell(total, total)
     return constants
 
@@ -167,10 +183,11 @@ def time_strategy(name: str, workload: Workload) -> float:
     rng = np.random.default_rng(0)
     X, Y, pool = problem(workload)
     names = [f"label {number}" for number in range(workload.labels)]
-    if name == "mutual_information":
-        data = LabelData.from_arrays(ShardedFeatures.of(np.vstack([X, pool])), label_names=names)
+    if name in MODELS_OF:
+        rows = np.vstack([X, pool])
+        data = LabelData.from_arrays(ShardedFeatures.of(rows) if name in IN_SHARDS else rows, label_names=names)
         answers = [Answer(str(row), dict(zip(names, one, strict=True))) for row, one in enumerate(Y)]
-        campaign = Campaign(data, model=models.LabelGP("linear"), strategy=queries.BY_NAME[name](), answers=answers)
+        campaign = Campaign(data, model=MODELS_OF[name](), strategy=queries.BY_NAME[name](), answers=answers)
         campaign.fitted()
         start = process_time()
         campaign.ask(workload.batch)

@@ -16,6 +16,7 @@ RANK = 500  # of the features in which information is computed, at most
 CANDIDATES = 2**26  # bytes of the rows that the streamed engine holds
 FACTOR_CHUNK = 2**21  # entries of weights that a sweep of a factor model holds
 COMPONENTS = 20  # of a mixture, about
+SAMPLE = 1000  # items that stand for the pool where what an answer takes from its variance is weighed
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,16 @@ def _picks(w: Workload) -> float:
     return float(w.batch * min(w.items * w.rank, CANDIDATES // DOUBLE))
 
 
+def _pool_sample(w: Workload) -> float:
+    """Every item's covariance with the sample, given the items answered."""
+    return float(w.items * min(w.items, SAMPLE) * (w.width + w.budget))
+
+
+def _planned(w: Workload) -> float:
+    """Items of a batch one after the other, of twice the sample."""
+    return float(min(w.batch, SAMPLE // 2) * min(w.items, SAMPLE) ** 2)
+
+
 def _beliefs(w: Workload, copies: int = 2, held: float = 0.0) -> float:
     """A block's rows, prepared in so many copies, what they become, and the probabilities of their labels."""
     block = min(w.items, BLOCK)
@@ -164,8 +175,29 @@ def _kernel_beliefs(w: Workload) -> float:
     return _beliefs(w, 1, DOUBLE * w.budget) + DOUBLE * w.budget**2
 
 
+def _linear_bytes(w: Workload) -> float:
+    """Logistic regressions of all labels together: rows, scores with their derivatives, directions of the search."""
+    return 2 * w.budget * w.item_bytes + 12 * DOUBLE * w.budget * w.labels + 8 * DOUBLE * w.features * w.labels
+
+
+def _pair_bytes(w: Workload) -> float:
+    return 6 * DOUBLE * (BLOCK * w.labels + w.batch)
+
+
+def _covariance_bytes(w: Workload) -> float:
+    """A block's covariance with the sample, what the answered items take from it, and the plan of a batch."""
+    block, sample = min(w.items, BLOCK) + SAMPLE, min(w.items, SAMPLE)
+    return DOUBLE * (block * (3 * sample + 2 * w.budget + w.width) + 4 * (2 * sample) ** 2 + 6 * w.items)
+
+
 MODELS: Mapping[str, ModelCost] = MappingProxyType(
     {
+        "auto": ModelCost(  # both of label_gp and binary_relevance, and of thirds of at most 600 rows
+            (_one, _search(1000), _kernel, _cube, _visits),
+            (_one, _pool_kernel, _pool_variance, _pool_linear),
+            lambda w: max(_kernel_bytes(w, 1), DOUBLE * w.budget**2 + _linear_bytes(w)) + w.budget * w.item_bytes,
+            lambda w: _kernel_beliefs(w) + DOUBLE * w.features * w.labels,
+        ),
         "label_gp": ModelCost(
             (_one, _search(1000), _kernel, _cube),
             (_one, _pool_kernel, _pool_variance),
@@ -193,9 +225,7 @@ MODELS: Mapping[str, ModelCost] = MappingProxyType(
         "binary_relevance": ModelCost(
             (_one, _answers, _visits),
             (_one, _pool_entries, _pool_linear),
-            lambda w: (
-                2 * w.budget * w.item_bytes + 12 * DOUBLE * w.budget * w.labels + 8 * DOUBLE * w.features * w.labels
-            ),
+            _linear_bytes,
             lambda w: _beliefs(w) + DOUBLE * w.features * w.labels,
         ),
         "online_bayes": ModelCost(
@@ -239,7 +269,14 @@ STRATEGIES: Mapping[str, StrategyCost] = MappingProxyType(
     {
         "random": StrategyCost((_one,), lambda w: 2 * DOUBLE * w.items, believes=False),
         "uncertainty": StrategyCost((_one, _pool_entries), lambda w: 4 * DOUBLE * (BLOCK * w.labels + w.batch)),
-        "uncertainty_pairs": StrategyCost((_one, _pool_entries), lambda w: 6 * DOUBLE * (BLOCK * w.labels + w.batch)),
+        "uncertainty_pairs": StrategyCost((_one, _pool_entries), _pair_bytes),
+        "balanced_pairs": StrategyCost((_one, _pool_entries), _pair_bytes),
+        "label_covariance": StrategyCost(
+            (_one, _pool_kernel, _pool_variance, _pool_sample, _planned),
+            _covariance_bytes,
+            believes=False,  # what it needs of them is counted with the choice
+            models=("auto", "label_gp"),  # of those with a covariance between items, the ones it was measured with
+        ),
         "mutual_information": StrategyCost(
             (_one, _pool_gram, _picks),
             lambda w: (

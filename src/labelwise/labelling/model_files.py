@@ -12,7 +12,7 @@ from zipfile import BadZipFile
 import numpy as np
 import numpy.typing as npt
 
-from labelwise.decisions import ExpectedF1
+from labelwise.decisions import ExpectedF1, Threshold
 from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.features import Featurizer, pack
 from labelwise.posterior import FloatArray, LabelPosterior
@@ -71,10 +71,8 @@ class TrainedLabeller:
         self, contents: Sequence[Any], X: Features | None = None, *, threshold: float | None = None
     ) -> npt.NDArray[np.bool_]:
         """(n, q) the sets with the highest expected F1 of each item, or all labels above a threshold."""
-        beliefs = self.posterior(contents, X)
-        if threshold is not None:
-            return np.asarray(beliefs.probabilities() > threshold)
-        return np.asarray(ExpectedF1("samples").decide(beliefs))
+        rule = ExpectedF1("samples") if threshold is None else Threshold(threshold)
+        return np.asarray(rule.decide(self.posterior(contents, X)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a skops file, which takes its name only once it is complete."""

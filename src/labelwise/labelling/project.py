@@ -14,6 +14,7 @@ import scipy.sparse as sp
 import sqlalchemy as sa
 
 from labelwise.campaign import Campaign
+from labelwise.decisions import Threshold
 from labelwise.labelling.derived import DERIVED, derived_path
 from labelwise.labelling.errors import NothingToAsk, ProjectError
 from labelwise.labelling.features import Featurizer, pack
@@ -162,15 +163,17 @@ class Project(ServedProject):
         return self.learner().data()
 
     def predict(
-        self, items: str | None = None, *, id: str | None = None, threshold: float | None = None
+        self, items: str | None = None, *, id: str | None = None, threshold: float | None = None, **csv: Any
     ) -> Predictions:
         """Label sets and probabilities by the last good model: of the items of a file, or of the project's own.
 
         Of the project's own items, what was answered stands. Sets have the highest expected F1 of each item, or hold
-        all labels above a threshold.
+        all labels above a threshold. `csv`: options of a csv file, encoding and delimiter.
         """
+        if threshold is not None:
+            Threshold(threshold)  # a wrong one is told before a model is trained
         labeller = self.model()
-        data = self.labelled() if items is None else read_new(items, self.settings, labeller.label_names, id)
+        data = self.labelled() if items is None else read_new(items, self.settings, labeller.label_names, id, **csv)
         contents = data.items if data.items is not None else (None,) * data.n_items
         X = data.X if self.settings.features["kind"] == "numbers" else None
         probabilities = labeller.probabilities(contents, X)

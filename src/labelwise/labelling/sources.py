@@ -11,14 +11,13 @@ import numpy as np
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from labelwise.data import read
-from labelwise.data.rows import file_suffix, read_lines
+from labelwise.data.rows import TABLES, file_suffix, read_lines
 from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.store.labels import check_name
 from labelwise.labelling.terms import Settings
 from labelwise.records import LabelData
 
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff")
-TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 PICTURES_FIELD = "image"  # the field of a picture's content
 
 
@@ -29,6 +28,7 @@ def read_pool(
     labels: Sequence[str] | None = None,
     known: str | Sequence[str] | None = None,
     id: str | None = None,
+    **csv: Any,
 ) -> LabelData:
     """Items for a project, with the labels that are known of them.
 
@@ -39,14 +39,15 @@ def read_pool(
     labels : the labels to ask about; may be left out where the file says which there are
     known : column that lists the labels of an item, or several columns of 0, 1 and blank: what is known already
     id : column of ids
+    csv : options of csv files: encoding, delimiter
     """
     if Path(path).is_dir():
         return _pictures(Path(path), labels)
     if file_suffix(path) not in TABLES:
         number = isinstance(known, str) and known.lstrip("-").isdigit()  # so many attributes of an ARFF file
         where: dict[str, Any] = {} if known is None else {"labels": int(str(known)) if number else known}
-        return _with_labels(read(path, **where), labels)
-    options: dict[str, Any] = {"labels": known} | ({} if id is None else {"id": id})
+        return _with_labels(read(path, **where, **csv), labels)
+    options: dict[str, Any] = {"labels": known} | ({} if id is None else {"id": id}) | csv
     if text is not None:
         options |= {"text": text, "vectorizer": HashingVectorizer(n_features=2)}  # a project makes its own features
     if isinstance(known, str) or known is None:
@@ -56,14 +57,15 @@ def read_pool(
     return _with_labels(read(path, **options), labels)
 
 
-def read_new(path: str, settings: Settings, label_names: Sequence[str], id: str | None = None) -> LabelData:
+def read_new(path: str, settings: Settings, label_names: Sequence[str], id: str | None = None, **csv: Any) -> LabelData:
     """More items for a project, or items to predict: read as the project's features need them."""
     kind = settings.features["kind"]
     if kind == "images" and Path(path).is_dir():
         return _pictures(Path(path), label_names)
     if file_suffix(path) not in TABLES:
-        return read(path)
-    options: dict[str, Any] = {"labels": None, "label_names": list(label_names)} | ({} if id is None else {"id": id})
+        return read(path, **csv)
+    options: dict[str, Any] = {"labels": None, "label_names": list(label_names)} | csv
+    options |= {} if id is None else {"id": id}
     field = settings.features.get("field")
     if kind == "numbers":
         return read(path, **options, features=settings.features.get("names"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -79,12 +80,14 @@ def import_tasks(project: Project, path: str) -> tuple[int, int]:
     return len(new), project.record(events)
 
 
-def import_items(project: Project, path: str, *, known: str | None = None, id: str | None = None) -> int:
-    """More items, with what is known of them; how many."""
+def import_items(
+    project: Project, path: str, *, known: str | None = None, id: str | None = None, **options: Any
+) -> int:
+    """More items, with what is known of them; how many. Options are those of csv files: encoding, delimiter."""
     if known is None:
-        return project.add_items(read_new(path, project.settings, project.label_names(), id))
+        return project.add_items(read_new(path, project.settings, project.label_names(), id, **options))
     columns = [name.strip() for name in known.split(",")]
     text = project.settings.features.get("field")
     names = project.label_names() if len(columns) == 1 else None
-    data = read_pool(path, text=text, known=columns[0] if names else columns, labels=names, id=id)
+    data = read_pool(path, text=text, known=columns[0] if names else columns, labels=names, id=id, **options)
     return project.add_items(data)

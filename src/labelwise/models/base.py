@@ -110,9 +110,10 @@ def check_labels(Y: Any, observed: Any = None) -> tuple[BoolArray, BoolArray]:
         known = known & mask
     used = values[known]
     if used.dtype != bool and not ((used == 0) | (used == 1)).all():
-        kind = type_of_target(np.nan_to_num(used, posinf=2, neginf=2))  # worded as scikit-learn's users know it
+        kind = type_of_target(np.nan_to_num(used, posinf=2, neginf=2))
+        in_its_words = f". Unknown label type: {kind}" if kind.startswith("continuous") else ""  # scikit-learn's
         wrong = float(used[(used != 0) & (used != 1)][0])
-        raise ValueError(f"Unknown label type: {kind}. Y must hold 0 and 1 (NaN for unknown), got {wrong!r}")
+        raise ValueError(f"Y must hold 0 and 1 (NaN for unknown), got {wrong!r}{in_its_words}")
     return np.where(known, values, False).astype(bool), known
 
 
