@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from labelwise.cli._common import at_least_one
+from labelwise.cli._common import at_least_one, errors
 from labelwise.cli._projects import ProjectPlace, opened
 from labelwise.data.predictions import prediction_columns, writing_predictions
 
@@ -24,10 +24,11 @@ def predict(
     ] = None,
     id: Annotated[str | None, typer.Option(help="Column of item ids.")] = None,
 ) -> None:
-    """Write label sets and probabilities of new items, by the last good model.
+    """Write label sets and probabilities of new items.
 
-    NEW_ITEMS is read as the project's own items were. Where no worker has kept a model, one is trained first. For the
-    project's own items, what was answered stands.
+    NEW_ITEMS is read as the project's own items were. Answers that no training has had are learnt first; while a worker
+    is running that is left to it, and you are told how many it has not come to. For the project's own items, what was
+    answered stands.
 
     **Examples**
 
@@ -45,5 +46,9 @@ def predict(
                     predicted.ids, predicted.sets, predicted.probabilities, predicted.label_names, top or 0
                 )
             )
+    if predicted.unlearnt:
+        from labelwise.labelling.wording import unlearnt
+
+        errors.print(f"{unlearnt(predicted.unlearnt)}; see labelwise status {project}")
     per_item = predicted.sets.sum() / max(len(predicted.ids), 1)
     typer.echo(f"{len(predicted.ids):,} items, {per_item:.2f} labels each: {out}")

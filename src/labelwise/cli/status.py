@@ -39,18 +39,26 @@ def status(project: ProjectPlace, as_json: AsJson = False) -> None:
 
 
 def _print(now: Status) -> None:
+    from labelwise.labelling.wording import counted, unlearnt
+
     grid = Grid("label", "yes", "no", "unsure", "share", "agreement")
     for label in now.labels:
         grid.add_row(*_row(label))
     Console(highlight=False, markup=False).print(grid)
     people = ", ".join(f"{who} {n}" for who, n in now.people.items())
-    typer.echo(
-        f"{now.answers} answers on {now.answered_items} of {now.items} items" + (f": {people}" if people else "")
-    )
-    typer.echo(f"{now.readings} readings of an item; cost so far {now.cost:g}")
+    answers, items = counted(now.answers, "answer"), counted(now.items, "item")
+    typer.echo(f"{answers} on {now.answered_items} of {items}" + (f": {people}" if people else ""))
+    typer.echo(f"{counted(now.readings, 'reading')} of an item; cost so far {now.cost:g}")
     typer.echo(f"estimated F1: {in_words(now.f1)}")
     state = "running" if now.worker else "not running"
-    typer.echo(f"worker {state}; {now.ready} questions ready, {now.leased} being answered")
+    typer.echo(f"worker {state}; {counted(now.ready, 'question')} ready, {now.leased} being answered")
+    if now.unseen:
+        cure = (
+            "the worker is at it"
+            if now.worker
+            else "labelwise predict learns them first, and so does serve-worker --once"
+        )
+        typer.echo(f"{unlearnt(now.unseen)}: {cure}")
     if now.trouble:
         typer.secho(now.trouble, fg="red")
 

@@ -37,8 +37,9 @@ class Status:
     """A project at one moment.
 
     `f1` is the estimate of the last good training on the items kept apart, with its interval; `course` is the same for
-    every good training so far; `trouble` says what is wrong, if anything is. `readings` counts an item once for answers
-    in a row of one person about it, and `cost` is what readings and answers cost by the settings.
+    every good training so far; `unseen` counts the answers that came after it, `trouble` says what is wrong, if
+    anything is. `readings` counts an item once for answers in a row of one person about it, and `cost` is what readings
+    and answers cost by the settings.
     """
 
     items: int
@@ -67,6 +68,7 @@ def status_of(project: ServedProject) -> Status:
         votes, labels = read_votes(connection), read_labels(connection)
         trainings, good = read_trainings(connection), last_good(connection)
         counted = voters_count(connection)
+        unseen = sum(voters_count(connection, good.seen_event).values()) if good is not None else sum(counted.values())
         basics = {
             "items": count_items(connection),
             "ready": count_ready(connection),
@@ -92,7 +94,7 @@ def status_of(project: ServedProject) -> Status:
         f1=report.get("f1"),
         course=course,
         worker=running,
-        unseen=max(0, int(votes.event.max(initial=0)) - (good.seen_event if good is not None else 0)),
+        unseen=unseen,
         trouble=trouble,
     )
 

@@ -146,10 +146,11 @@ def undone_by(connection: sa.Connection, event: int, who: str) -> sa.Row | None:
     return connection.execute(sa.select(events).where(events.c.undoes == event, events.c.who == who)).first()
 
 
-def voters_count(connection: sa.Connection) -> dict[str, int]:
-    """Answers of each person; those taken back, and labels that came with the items, are not counted."""
+def voters_count(connection: sa.Connection, after: int = 0) -> dict[str, int]:
+    """Answers of each person since an event; those taken back, and labels that came with the items, are not counted."""
     undone = events.alias()
     mine = sa.select(events.c.who, sa.func.count()).where(
+        events.c.id > after,
         events.c.kind == "answer",
         events.c.reason != "given",
         ~sa.exists().where(undone.c.undoes == events.c.id),
