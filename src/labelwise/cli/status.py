@@ -39,7 +39,7 @@ def status(project: ProjectPlace, as_json: AsJson = False) -> None:
 
 
 def _print(now: Status) -> None:
-    from labelwise.labelling.wording import counted, unlearnt
+    from labelwise.labelling.wording import counted, unlearnt, why_no_f1
 
     grid = Grid("label", "yes", "no", "unsure", "share", "agreement")
     for label in now.labels:
@@ -49,7 +49,8 @@ def _print(now: Status) -> None:
     answers, items = counted(now.answers, "answer"), counted(now.items, "item")
     typer.echo(f"{answers} on {now.answered_items} of {items}" + (f": {people}" if people else ""))
     typer.echo(f"{counted(now.readings, 'reading')} of an item; cost so far {now.cost:g}")
-    typer.echo(f"estimated F1: {in_words(now.f1)}")
+    measured = now.f1 is not None and now.f1["f1"] is not None
+    typer.echo(f"estimated F1: {_measured(now.f1) if measured else why_no_f1(now.f1)}")  # type: ignore[arg-type]
     state = "running" if now.worker else "not running"
     typer.echo(f"worker {state}; {counted(now.ready, 'question')} ready, {now.leased} being answered")
     if now.unseen:
@@ -69,10 +70,7 @@ def _row(label: LabelStatus) -> list[str]:
     return [label.name, str(label.yes), str(label.no), str(label.unsure), share, agreement]
 
 
-def in_words(f1: dict[str, Any] | None) -> str:
-    """The estimate as a sentence."""
-    if f1 is None or f1["f1"] is None:
-        return "not yet; it needs answers to questions asked at random, and a trained model"
+def _measured(f1: dict[str, Any]) -> str:
     return f"{_interval(f1, 'f1')} on {f1['items']} items asked at random"
 
 

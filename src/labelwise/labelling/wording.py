@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 
 def counted(number: float, one: str, many: str | None = None) -> str:
     """A number with its noun.
@@ -19,3 +22,18 @@ def unlearnt(answers: int) -> str:
     'the model has not learnt the last answer'
     """
     return f"the model has not learnt the last {'answer' if answers == 1 else counted(answers, 'answer')}"
+
+
+def why_no_f1(f1: Mapping[str, Any] | None) -> str:
+    """What an estimate that is not there waits for.
+
+    >>> why_no_f1({"f1": None, "items": 1, "found": 2, "needed": 20})
+    'not yet: 1 random item, 20 are needed'
+    >>> why_no_f1({"f1": None, "items": 13, "found": 0, "needed": 20})
+    'not yet: 13 random items, 20 are needed; no label was found among the random answers yet'
+    """
+    if f1 is None:
+        return "not yet: it takes answers to questions asked at random, and a trained model"
+    waits = [f"{counted(f1['items'], 'random item')}, {f1['needed']} are needed"] if f1["items"] < f1["needed"] else []
+    waits += [] if f1["found"] else ["no label was found among the random answers yet"]
+    return f"not yet: {'; '.join(waits or ['nothing was answered that a model could learn from'])}"

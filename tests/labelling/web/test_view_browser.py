@@ -19,7 +19,7 @@ OVERFLOW = "() => document.documentElement.scrollWidth - document.documentElemen
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory) -> Path:
+def filled(tmp_path_factory, few_are_enough) -> Path:
     """Sixty items, twenty labels, two people, one of whom errs."""
     path, rng = tmp_path_factory.mktemp("browser") / "filled.db", np.random.default_rng(0)
     X = rng.standard_normal((60, 5))

@@ -35,7 +35,7 @@ def text_of(page) -> str:
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory) -> Path:
+def filled(tmp_path_factory, few_are_enough) -> Path:
     """Two people on forty points, asked the same questions, some at random."""
     path, rng = tmp_path_factory.mktemp("views") / "filled.db", np.random.default_rng(0)
     data = LabelData.from_arrays(
@@ -105,6 +105,7 @@ def test_a_new_project_has_pages_too(make):
         page = person.get(path)
         assert page.status_code == 200, path
     assert "Nothing was trained yet" in person.get("/progress").text
+    assert "it takes answers to questions asked at random" in person.get("/progress").text
 
 
 def test_a_search_goes_on_over_its_pages(admin):

@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.web.limits import Limiter
-from labelwise.labelling.wording import counted
+from labelwise.labelling.wording import counted, why_no_f1
 
 
 def _templates() -> Environment:
@@ -20,7 +20,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters["counted"] = counted
+    templates.filters |= {"counted": counted, "why_no_f1": why_no_f1}
     return templates
 
 
