@@ -243,6 +243,7 @@ def test_numbers_pictures_and_other_formats(folder):
         (["tell", "p.db", "--lease", "gone", "--yes", "red"], 5, "no question with the lease"),
         (["tell", "p.db", "--yes", "red"], 2, "give one of"),
         (["tell", "p.db", "--item", "d0", "--yes", "rod"], 2, "did you mean 'red'"),
+        (["tell", "p.db", "--item", "d0", "--yes", "red", "--no", "red"], 2, "'red' is said to be yes and no"),
         (["predict", "p.db", "--out", "x.csv"], 4, "nothing was answered"),
         (["predict", "p.db", "--out", "x.txt"], 4, "nothing was answered"),
         (["ask", "p.db", "--tty"], 2, "--tty needs a terminal"),
@@ -259,6 +260,18 @@ def test_what_goes_wrong_is_one_line_and_an_exit_code(folder, arguments, code, w
     done = run(*arguments, code=code)
     assert words in done.stderr and done.stderr.count("\n") == 1
     assert not (folder / "x.db").exists()
+
+
+def test_nobody_answers_or_skips_by_the_lease_of_another(folder):
+    lease = json.loads(run("ask", "p.db", "--json", "--who", "ann").stdout)[0]["lease"]
+    for said in (("--yes", "red"), ("--skip",)):
+        done = run("tell", "p.db", "--lease", lease, *said, "--who", "bob", code=5)
+        assert f"no question with the lease '{lease}' for bob" in done.stderr
+    with Project("p.db") as project:
+        assert project.events() == []
+    run("tell", "p.db", "--lease", lease, "--yes", "red")  # without a name it is for whom it was given to
+    with Project("p.db") as project:
+        assert [event.who for event in project.events()] == ["ann"]
 
 
 def test_a_second_worker_has_an_exit_code_of_its_own(folder):

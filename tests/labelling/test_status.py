@@ -87,3 +87,16 @@ def test_what_was_paid_counts_readings_of_each_person(make):
     assert now.readings == 3  # ann reads p0 once for two answers, bob reads it too
     assert now.cost == pytest.approx(3 * 10 + 2 * 2.0 + 2 * 0.5)
     assert made.campaign().costs.read == 10.0
+
+
+def test_what_was_paid_stays_paid_when_labels_go(make, location):
+    made = make(at=location, control=0.0, read_cost=10.0, label_costs={"left": 2.0})
+    for item, said in (("p0", {"left": True, "low": False}), ("p1", {"far": False}), ("p0", {"far": True})):
+        made.tell(Answer(item, said), who="ann")
+    made.tell(Answer("p1", {"left": True, "far": True}), who="bob")
+    before = status_of(made)
+    assert (before.readings, before.cost) == (4, 4 * 10 + 2 * 2.0 + 4 * 1.0)
+    made.merge_labels("left", "low")  # says anew of low what was said of left
+    made.retire_label("far")
+    after = status_of(made)
+    assert (after.readings, after.cost) == (before.readings, before.cost)

@@ -354,7 +354,7 @@ class Service:
     def _held(self, connection: sa.Connection, token: str, who: str | None) -> Held:
         held = find_lease(connection, token)
         if held is None or (who is not None and held.who != who):  # whose it is, is not for others to know
-            raise AnswerRefused(f"there is no question with the lease {token!r} for you; ask for one")
+            raise AnswerRefused(f"there is no question with the lease {token!r} for {who or 'you'}; ask for one")
         return held
 
     def _open(self, connection: sa.Connection, token: str, who: str | None = None) -> Held:
