@@ -46,9 +46,9 @@ def predict(
                     predicted.ids, predicted.sets, predicted.probabilities, predicted.label_names, top or 0
                 )
             )
-    if predicted.unlearnt:
-        from labelwise.labelling.wording import unlearnt
+    from labelwise.labelling.wording import counted, unlearnt
 
+    if predicted.unlearnt:
         errors.print(f"{unlearnt(predicted.unlearnt)}; see labelwise status {project}")
     per_item = predicted.sets.sum() / max(len(predicted.ids), 1)
-    typer.echo(f"{len(predicted.ids):,} items, {per_item:.2f} labels each: {out}")
+    typer.echo(f"{counted(len(predicted.ids), 'item')}, {per_item:.2f} labels each: {out}")

@@ -71,7 +71,7 @@ def _row(label: LabelStatus) -> list[str]:
 
 
 def _measured(f1: dict[str, Any]) -> str:
-    return f"{_interval(f1, 'f1')} on {f1['items']} items asked at random"
+    return f"{_interval(f1, 'f1')} on {f1['items']} items asked at random"  # never on a single one
 
 
 def _interval(figures: dict[str, Any], key: str) -> str:

@@ -10,9 +10,10 @@ def counted(number: float, one: str, many: str | None = None) -> str:
     """A number with its noun.
 
     >>> counted(1, "item"), counted(2000, "item"), counted(0, "person", "people")
-    ('1 item', '2000 items', '0 people')
+    ('1 item', '2,000 items', '0 people')
     """
-    return f"{number:.0f} {one if number == 1 else many or one + 's'}"
+    whole = round(number)
+    return f"{whole:,} {one if whole == 1 else many or one + 's'}"
 
 
 def unlearnt(answers: int) -> str:
