@@ -15,6 +15,7 @@ from labelwise.cli import app
 from labelwise.data.digit_pictures import make_digit_pictures
 from labelwise.labelling import TrainedLabeller
 from labelwise.labelling.locks import only_worker
+from labelwise.labelling.worker import model_path
 
 TEXTS = [
     f"{colour} {thing} {n}" for n in range(6) for colour in ("red", "green") for thing in ("apple", "car", "car key")
@@ -105,6 +106,34 @@ def test_from_new_to_the_model(folder):
     run("report", "p.db", "--out", "report.html")
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "odd; name, this" in page and "12 answers on 12 of 36 items" in page
+
+
+def test_predictions_come_from_all_answers_and_what_is_not_learnt_is_told(folder):
+    answer(2)
+    run("serve-worker", "p.db", "--once")
+    lines = [json.dumps({"item": f"d{n}", "values": {"vehicle": "car" in text}}) for n, text in enumerate(TEXTS)]
+    (folder / "bulk.jsonl").write_text("\n".join(lines[:30]), encoding="utf-8")
+    run("tell", "p.db", "bulk.jsonl", "--who", "bob")
+    assert "the model has not learnt the last 30 answers: labelwise predict" in run("status", "p.db").stdout
+    (folder / "more.csv").write_text("id,body\nx1,green car\nx2,green apple\n", encoding="utf-8")
+    with only_worker(Project("p.db").store):  # then it is the worker's to learn them
+        done = run("predict", "p.db", "more.csv", "--out", "beside.jsonl", "--threshold", 0.5)
+    assert "the model has not learnt the last 30 answers; see labelwise status p.db" in done.stderr
+    done = run("predict", "p.db", "more.csv", "--out", "after.jsonl", "--threshold", 0.5)
+    rows = [json.loads(line) for line in (folder / "after.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["labels"] for row in rows] == [["vehicle"], []] and "not learnt" not in done.stderr
+    assert "not learnt" not in run("status", "p.db").stdout
+
+
+def test_a_model_older_than_its_training_is_trained_again(folder):
+    answer(3)
+    run("serve-worker", "p.db", "--once")
+    with Project("p.db") as project:
+        old = model_path(project.store).read_bytes()
+        project.tell(Answer("d20", {"vehicle": True}), who="bob")
+        project.refresh()
+        model_path(project.store).write_bytes(old)  # the worker was killed before it wrote it
+        assert project.predict().unlearnt == 0
 
 
 def test_tables_out_and_a_new_project_from_them(folder):
@@ -214,6 +243,7 @@ def test_numbers_pictures_and_other_formats(folder):
         (["tell", "p.db", "--lease", "gone", "--yes", "red"], 5, "no question with the lease"),
         (["tell", "p.db", "--yes", "red"], 2, "give one of"),
         (["tell", "p.db", "--item", "d0", "--yes", "rod"], 2, "did you mean 'red'"),
+        (["tell", "p.db", "--item", "d0", "--yes", "red", "--no", "red"], 2, "'red' is said to be yes and no"),
         (["predict", "p.db", "--out", "x.csv"], 4, "nothing was answered"),
         (["predict", "p.db", "--out", "x.txt"], 2, "predictions are written to .jsonl, .csv or .parquet"),
         (["ask", "p.db", "--tty"], 2, "--tty needs a terminal"),
@@ -264,6 +294,18 @@ def test_csv_files_in_other_dialects(folder):
         assert [item["body"] for item in project.labelled().items] == ["café noir", "thé vert"] * 2
     run("predict", "old.db", "old.csv", "--out", "new.csv", *semicolons)
     assert (folder / "new.csv").read_text(encoding="utf-8").count("\n") == 3
+
+
+def test_nobody_answers_or_skips_by_the_lease_of_another(folder):
+    lease = json.loads(run("ask", "p.db", "--json", "--who", "ann").stdout)[0]["lease"]
+    for said in (("--yes", "red"), ("--skip",)):
+        done = run("tell", "p.db", "--lease", lease, *said, "--who", "bob", code=5)
+        assert f"no question with the lease '{lease}' for bob" in done.stderr
+    with Project("p.db") as project:
+        assert project.events() == []
+    run("tell", "p.db", "--lease", lease, "--yes", "red")  # without a name it is for whom it was given to
+    with Project("p.db") as project:
+        assert [event.who for event in project.events()] == ["ann"]
 
 
 def test_a_second_worker_has_an_exit_code_of_its_own(folder):

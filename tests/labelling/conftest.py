@@ -74,6 +74,14 @@ def make(tmp_path, pool):
         project.close()
 
 
+@pytest.fixture(scope="module")
+def few_are_enough() -> Iterator[None]:
+    """Estimates from three random items on, for small projects."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("labelwise.labelling.estimates.ENOUGH", 3)
+        yield
+
+
 @pytest.fixture
 def copied(filled, tmp_path) -> Iterator[Project]:
     """A copy for each test of the project that its module has `filled` once."""

@@ -27,8 +27,15 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says():
 
 
 def test_without_a_positive_there_is_no_f1():
-    nothing = np.zeros((3, 2), dtype=bool)
+    nothing = np.zeros((30, 2), dtype=bool)
     assert estimate_f1(nothing, ~nothing, nothing, 0)["f1"] is None
+
+
+def test_below_twenty_items_there_is_no_f1():
+    Y = np.ones((20, 2), dtype=bool)
+    assert estimate_f1(Y, Y, Y, 0)["f1"] == 1.0
+    few = estimate_f1(Y[1:], Y[1:], Y[1:], 0)
+    assert (few["f1"], few["low"], few["high"], few["items"], few["needed"]) == (None, None, None, 19, 20)
 
 
 def test_base_rates_narrow_with_answers():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from labelwise import Answer
+from labelwise import Answer, LabelData
 from labelwise.labelling import Settings
 from labelwise.labelling.planning import Planner, copies, kept_apart
 
@@ -64,3 +64,49 @@ def test_the_share_of_overlap_is_about_what_was_asked_for():
     numbers = [copies(settings, item, 0) for item in range(4000)]
     assert set(numbers) == {1, 3}
     assert 0.22 < numbers.count(3) / 4000 < 0.28
+
+
+@pytest.mark.parametrize(("strategy", "start"), [("balanced_pairs", 6), ("uncertainty_pairs", 0)])
+def test_all_about_one_item_is_planned_together(make, strategy, start):
+    data = LabelData.from_arrays(
+        np.random.default_rng(0).standard_normal((60, 2)), label_names=[f"label {j}" for j in range(25)]
+    )
+    project = make(data=data, strategy=strategy, start=start, control=0.2)
+    project.tell(Answer("0", {"label 0": True, "label 1": False}))
+    plan = planned(project, 110)
+    items = [question.item for question in plan]
+    runs = [item for place, item in enumerate(items) if place == 0 or items[place - 1] != item]
+    assert len(runs) == len(set(items)) > 3
+    if start:
+        numbers = {item: items.count(item) for item in items if plan[items.index(item)].reason == "start"}
+        assert len(numbers) == 4 and set(numbers.values()) <= {25, 23}  # no item is cut where the plan ends
+
+
+def test_items_of_the_start_are_read_once_while_it_is_planned_anew(make):
+    data = LabelData.from_arrays(
+        np.random.default_rng(0).standard_normal((60, 2)), label_names=[f"label {j}" for j in range(25)]
+    )
+    project = make(data=data, strategy="balanced_pairs", start=6, control=0.1, ready=60)
+    project.refresh()
+    read, answers = [], 0
+    leases = project.service.ask_about_items("ann", 3)
+    while leases[0].question.reason in ("start", "control"):
+        together = [lease for lease in leases if lease.question.item == leases[0].question.item]
+        if leases[0].question.reason == "start":
+            assert len(together) == 25
+            read.append(leases[0].question.item)
+        for lease in together:
+            project.service.answer(lease.token, {lease.question.labels[0]: answers % 3 == 0})
+            answers += 1
+            if answers % 40 == 0:
+                project.refresh()
+        leases = project.service.ask_about_items("ann", 3)
+    assert len(read) == len(set(read)) >= 6
+
+
+def test_of_many_labels_an_item_is_given_in_parts_and_nobody_holds_too_much(make):
+    data = LabelData.from_arrays(np.eye(20), label_names=[f"label {j}" for j in range(150)])
+    project = make(data=data, strategy="balanced_pairs", start=3, ready=600)
+    project.refresh()
+    held = [len(project.service.ask_about_items("ann", 3)) for _ in range(4)]
+    assert held == [100] * 4

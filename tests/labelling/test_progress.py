@@ -51,7 +51,7 @@ def fill(location: str) -> Project:
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory) -> Path:
+def filled(tmp_path_factory, few_are_enough) -> Path:
     path = tmp_path_factory.mktemp("progress") / "filled.db"
     fill(str(path)).close()
     return path

@@ -4,8 +4,10 @@ import pytest
 
 from labelwise import Answer
 from labelwise.labelling import krippendorff_alpha
+from labelwise.labelling.progress import progress_of
 from labelwise.labelling.report import write_report
 from labelwise.labelling.status import status_of
+from labelwise.labelling.wording import why_no_f1
 
 
 @pytest.fixture
@@ -28,7 +30,31 @@ def test_answers_agreement_and_people(project):
     assert now.f1 is None and now.worker is False
 
 
-def test_the_estimate_comes_from_the_random_share(project):
+@pytest.mark.parametrize(
+    ("said", "found", "words"),
+    [
+        (True, 3, "not yet: 1 random item, 20 are needed"),
+        (False, 0, "not yet: 1 random item, 20 are needed; no label was found among the random answers yet"),
+    ],
+)
+def test_a_few_random_items_are_no_estimate(make, tmp_path, said, found, words):
+    made = make(control=0.3, ready=40)
+    made.refresh()
+    lease = next(lease for lease in made.ask(40) if lease.question.reason == "control")
+    made.service.answer(lease.token, dict.fromkeys(lease.question.labels, said))
+    made.refresh()
+    assert why_no_f1(status_of(made).f1) == words  # nothing else was answered: there is no model either
+    made.tell(Answer("p0", {"left": True, "low": False, "far": True}))
+    made.refresh()
+    now = status_of(made)
+    assert (now.f1["f1"], now.f1["low"], now.f1["items"], now.f1["found"]) == (None, None, 1, found)
+    assert now.course == () and progress_of(made).forecast is None
+    write_report(made, tmp_path / "report.html")
+    assert f"<p>{words.capitalize()}.</p>" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_estimate_comes_from_the_random_share(project, monkeypatch):
+    monkeypatch.setattr("labelwise.labelling.estimates.ENOUGH", 1)
     worker = project.worker()
     for _ in range(14):
         worker.step()
@@ -61,3 +87,16 @@ def test_what_was_paid_counts_readings_of_each_person(make):
     assert now.readings == 3  # ann reads p0 once for two answers, bob reads it too
     assert now.cost == pytest.approx(3 * 10 + 2 * 2.0 + 2 * 0.5)
     assert made.campaign().costs.read == 10.0
+
+
+def test_what_was_paid_stays_paid_when_labels_go(make, location):
+    made = make(at=location, control=0.0, read_cost=10.0, label_costs={"left": 2.0})
+    for item, said in (("p0", {"left": True, "low": False}), ("p1", {"far": False}), ("p0", {"far": True})):
+        made.tell(Answer(item, said), who="ann")
+    made.tell(Answer("p1", {"left": True, "far": True}), who="bob")
+    before = status_of(made)
+    assert (before.readings, before.cost) == (4, 4 * 10 + 2 * 2.0 + 4 * 1.0)
+    made.merge_labels("left", "low")  # says anew of low what was said of left
+    made.retire_label("far")
+    after = status_of(made)
+    assert (after.readings, after.cost) == (before.readings, before.cost)

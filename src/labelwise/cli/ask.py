@@ -41,13 +41,14 @@ def ask(
         at_least_one("-n", n)
     with opened(project) as found:
         from labelwise.cli._terminal import Desk, next_lease
+        from labelwise.labelling.wording import counted
 
         if tty:
             if not sys.stdin.isatty():
                 raise fail("--tty needs a terminal to read keys from; leave it out to print the question")
             with _worker_beside(found) as lives:
                 desk = Desk(found, person(who), typer.getchar, Console(highlight=False), lives)
-                typer.echo(f"{desk.work(n)} answers saved")
+                typer.echo(f"{counted(desk.work(n), 'answer')} saved")
             return
         leases = next_lease(found, person(who), n or 1)
     if as_json:

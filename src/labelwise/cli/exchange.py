@@ -34,6 +34,7 @@ def export(
     """
     with opened(project) as found:
         from labelwise.labelling.transfer import export_answers, export_labels, export_tasks
+        from labelwise.labelling.wording import counted
 
         if model:
             if not out.endswith(".skops"):
@@ -41,11 +42,11 @@ def export(
             found.model(everything=True).save(out)
             told = "the model"
         elif answers:
-            told = f"{export_answers(found, out)} events"
+            told = counted(export_answers(found, out), "event")
         elif out.endswith(".json"):
-            told = f"{export_tasks(found, out, predictions=predictions)} tasks"
+            told = counted(export_tasks(found, out, predictions=predictions), "task")
         else:
-            told = f"{export_labels(found, out)} items"
+            told = counted(export_labels(found, out), "item")
     typer.echo(f"{told}: {out}")
 
 
@@ -72,12 +73,14 @@ def import_(
     """
     with opened(project, labels="--known", **CSV) as found:
         from labelwise.labelling.transfer import import_answers, import_items, import_tasks
+        from labelwise.labelling.wording import counted
 
         if answers:
-            told = f"{import_answers(found, file)} new events"
+            told = counted(import_answers(found, file), "new event")
         elif file.endswith(".json"):
             items, events = import_tasks(found, file)
-            told = f"{items} new items, {events} new events"
+            told = f"{counted(items, 'new item')}, {counted(events, 'new event')}"
         else:
-            told = f"{import_items(found, file, known=known, id=id, **csv_options(encoding, delimiter))} new items"
+            added = import_items(found, file, known=known, id=id, **csv_options(encoding, delimiter))
+            told = counted(added, "new item")
     typer.echo(told)

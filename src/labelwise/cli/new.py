@@ -57,6 +57,7 @@ def new(
     check_extras()
     from labelwise.labelling import Project, Settings  # needs the extras just looked for
     from labelwise.labelling.sources import PICTURES_FIELD, is_folder, read_label_list, read_pool
+    from labelwise.labelling.wording import counted
 
     with user_errors(labels="--known", label_names="--labels", **CSV):
         settings: dict[str, Any] = {
@@ -91,7 +92,7 @@ def new(
         images = PICTURES_FIELD if is_folder(items) else None
         with Project.create(project, data, text=text, images=images, **settings) as made:
             where = made.store.shown
-    known_entries = f", {data.n_observed:,} labels known" if data.n_observed else ""
-    typer.echo(f"{where}: {data.n_items:,} items, {data.n_labels} labels{known_entries}")
+    known_entries = f", {counted(data.n_observed, 'label')} known" if data.n_observed else ""
+    typer.echo(f"{where}: {counted(data.n_items, 'item')}, {counted(data.n_labels, 'label')}{known_entries}")
     typer.echo(f"label them in the browser: labelwise serve {where}")
     typer.echo(f"or in the terminal: labelwise ask {where} --tty")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from labelwise.cli._common import at_least_one
+from labelwise.cli._common import at_least_one, errors
 from labelwise.cli._projects import CSV, Delimiter, Encoding, ProjectPlace, csv_options, opened
 from labelwise.data.predictions import prediction_columns, writing_predictions
 
@@ -26,10 +26,11 @@ def predict(
     encoding: Encoding = None,
     delimiter: Delimiter = None,
 ) -> None:
-    """Write label sets and probabilities of new items, by the last good model.
+    """Write label sets and probabilities of new items.
 
-    NEW_ITEMS is read as the project's own items were. Where no worker has kept a model, one is trained first. For the
-    project's own items, what was answered stands.
+    NEW_ITEMS is read as the project's own items were. Answers that no training has had are learnt first; while a worker
+    is running that is left to it, and you are told how many it has not come to. For the project's own items, what was
+    answered stands.
 
     **Examples**
 
@@ -47,5 +48,9 @@ def predict(
                     predicted.ids, predicted.sets, predicted.probabilities, predicted.label_names, top or 0
                 )
             )
+    from labelwise.labelling.wording import counted, unlearnt
+
+    if predicted.unlearnt:
+        errors.print(f"{unlearnt(predicted.unlearnt)}; see labelwise status {project}")
     per_item = predicted.sets.sum() / max(len(predicted.ids), 1)
-    typer.echo(f"{len(predicted.ids):,} items, {per_item:.2f} labels each: {out}")
+    typer.echo(f"{counted(len(predicted.ids), 'item')}, {per_item:.2f} labels each: {out}")

@@ -39,18 +39,27 @@ def status(project: ProjectPlace, as_json: AsJson = False) -> None:
 
 
 def _print(now: Status) -> None:
+    from labelwise.labelling.wording import counted, unlearnt, why_no_f1
+
     grid = Grid("label", "yes", "no", "unsure", "share", "agreement")
     for label in now.labels:
         grid.add_row(*_row(label))
     Console(highlight=False, markup=False).print(grid)
     people = ", ".join(f"{who} {n}" for who, n in now.people.items())
-    typer.echo(
-        f"{now.answers} answers on {now.answered_items} of {now.items} items" + (f": {people}" if people else "")
-    )
-    typer.echo(f"{now.readings} readings of an item; cost so far {now.cost:g}")
-    typer.echo(f"estimated F1: {in_words(now.f1)}")
+    answers, items = counted(now.answers, "answer"), counted(now.items, "item")
+    typer.echo(f"{answers} on {now.answered_items} of {items}" + (f": {people}" if people else ""))
+    typer.echo(f"{counted(now.readings, 'reading')} of an item; cost so far {now.cost:g}")
+    measured = now.f1 is not None and now.f1["f1"] is not None
+    typer.echo(f"estimated F1: {_measured(now.f1) if measured else why_no_f1(now.f1)}")  # type: ignore[arg-type]
     state = "running" if now.worker else "not running"
-    typer.echo(f"worker {state}; {now.ready} questions ready, {now.leased} being answered")
+    typer.echo(f"worker {state}; {counted(now.ready, 'question')} ready, {now.leased} being answered")
+    if now.unseen:
+        cure = (
+            "the worker is at it"
+            if now.worker
+            else "labelwise predict learns them first, and so does serve-worker --once"
+        )
+        typer.echo(f"{unlearnt(now.unseen)}: {cure}")
     if now.trouble:
         typer.secho(now.trouble, fg="red")
 
@@ -61,11 +70,8 @@ def _row(label: LabelStatus) -> list[str]:
     return [label.name, str(label.yes), str(label.no), str(label.unsure), share, agreement]
 
 
-def in_words(f1: dict[str, Any] | None) -> str:
-    """The estimate as a sentence."""
-    if f1 is None or f1["f1"] is None:
-        return "not yet; it needs answers to questions asked at random, and a trained model"
-    return f"{_interval(f1, 'f1')} on {f1['items']} items asked at random"
+def _measured(f1: dict[str, Any]) -> str:
+    return f"{_interval(f1, 'f1')} on {f1['items']} items asked at random"  # never on a single one
 
 
 def _interval(figures: dict[str, Any], key: str) -> str:

@@ -31,8 +31,8 @@ def tell(
 ) -> None:
     """Save answers: to a leased question, to an item, or a file of them.
 
-    What is said is on disk when the command ends with exit code 0. Exit code 5: the answer came too late, or its label
-    is retired.
+    What is said is on disk when the command ends with exit code 0. Exit code 5: the answer came too late, its label is
+    retired, or the lease was given to somebody else than --who. Without --who a lease answers for the one who has it.
 
     **Examples**
 
@@ -48,13 +48,12 @@ def tell(
             raise ValueError("give one of: a file of answers, --lease, --item or --undo")
         name = person(who)
         values: dict[str, bool | None] = dict.fromkeys(found.label_names() if others_no else (), False)
-        for labels, value in ((unsure, None), (no, False), (yes, True)):
-            values |= dict.fromkeys(labels or (), value)
+        values |= _said({"yes": yes or [], "no": no or [], "unsure": unsure or []})
         if undo:
             receipts = []
             typer.echo(f"taken back: {found.service.undo(name).question.item}")
         elif lease is not None:
-            receipts = [found.service.skip(lease) if skip else found.service.answer(lease, values)]
+            receipts = [found.service.skip(lease, who) if skip else found.service.answer(lease, values, who)]
         elif item is not None:
             answer = Answer(item, values, correction=correct)  # type: ignore[arg-type]  # a project takes None: unsure
             receipts = found.tell(answer, who=name)
@@ -67,3 +66,13 @@ def tell(
         typer.echo(json.dumps({"events": [receipt.event for receipt in receipts]}))
     elif receipts:
         typer.echo(f"saved: {len(receipts)}")
+
+
+def _said(by_word: dict[str, list[str]]) -> dict[str, bool | None]:
+    """What was said of each label; two different words about one are refused."""
+    words: dict[str, str] = {}
+    for word, labels in by_word.items():
+        for label in labels:
+            if words.setdefault(label, word) != word:
+                raise ValueError(f"label {label!r} is said to be {words[label]} and {word}; say one of them")
+    return {label: {"yes": True, "no": False, "unsure": None}[word] for label, word in words.items()}

@@ -13,24 +13,31 @@ from labelwise.labelling.learner import Learner
 from labelwise.labelling.store.labels import StoredLabels
 from labelwise.labelling.tally import Tally
 from labelwise.posterior import FloatArray
-from labelwise.standing import LEVEL, MicroF1, draw_items
+from labelwise.standing import ENOUGH, LEVEL, MicroF1, draw_items
 
 BINS = 10  # of the probabilities, for calibration
 
 Bools = npt.NDArray[np.bool_]
 
 
-def estimate_f1(Y: Bools, known: Bools, predicted: Bools, random_state: int) -> dict[str, Any]:
-    """Micro-F1 on what is known, with a bootstrap interval over items (rows); None where there is nothing to count.
+def estimate_f1(Y: Bools, known: Bools, predicted: Bools | None, random_state: int) -> dict[str, Any]:
+    """Micro-F1 on what is known, with a bootstrap interval over items (rows), and what it rests on.
+
+    None where there is nothing to count, and below `needed` items: drawing from a few again and again says nothing of
+    how others would differ.
 
     >>> Y = np.array([[True, False], [True, True]])
     >>> estimate_f1(Y, np.ones((2, 2), dtype=bool), Y, 0)
-    {'f1': 1.0, 'low': 1.0, 'high': 1.0, 'items': 2, 'entries': 4}
+    {'f1': None, 'low': None, 'high': None, 'items': 2, 'entries': 4, 'found': 3, 'needed': 20}
     """
-    counts = {"items": int(known.any(1).sum()), "entries": int(known.sum())}
+    items = int(known.any(1).sum())
+    counts = {"items": items, "entries": int(known.sum()), "found": int((Y & known).sum()), "needed": ENOUGH}
+    nothing = {"f1": None, "low": None, "high": None, **counts}
+    if predicted is None or items < ENOUGH:
+        return nothing
     score = MicroF1.of(Y, known, predicted, draw_items(Y.shape[0], np.random.default_rng(random_state)))
     if score.value is None:
-        return {"f1": None, "low": None, "high": None, **counts}
+        return nothing
     found = score.estimate()
     values = {"f1": found.value, "low": found.low, "high": found.high}
     return {**{name: round(value, 4) for name, value in values.items()}, **counts}
@@ -85,10 +92,10 @@ def report_of(learner: Learner) -> dict[str, Any]:
     rows, codes = learner.history.table(learner.items.ids, "control")
     known, Y = codes != UNKNOWN, codes == 1
     report: dict[str, Any] = {"answers": len(learner.history.answers), "control_items": int(rows.size)}
-    if rows.size and not learner.knows_nothing:
-        p = learner.campaign.believe(learner.X[rows]).probabilities()
-        report["f1"] = estimate_f1(Y, known, p > 0.5, learner.settings.random_state)
-        report["calibration"] = calibration(Y, known, p)
+    if rows.size:
+        p = None if learner.knows_nothing else learner.campaign.believe(learner.X[rows]).probabilities()
+        report["f1"] = estimate_f1(Y, known, None if p is None else p > 0.5, learner.settings.random_state)
+        report |= {} if p is None else {"calibration": calibration(Y, known, p)}
     report |= agreement_of(learner.history.tally, learner.labels)
     yes, no = Y.sum(0).tolist(), (known & ~Y).sum(0).tolist()
     report["base_rates"] = {

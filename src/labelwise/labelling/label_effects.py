@@ -8,6 +8,7 @@ from labelwise.labelling.browse import Browser
 from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.store.labels import check_name
 from labelwise.labelling.store.schema import NO, YES
+from labelwise.labelling.wording import counted
 
 CHANGES = ("rename", "merge", "retire")
 
@@ -62,4 +63,4 @@ def _column(names: tuple[str, ...], label: str) -> int:
 
 
 def _items(number: int | np.integer) -> str:
-    return "1 item" if number == 1 else f"{int(number)} items"
+    return counted(int(number), "item")

@@ -17,11 +17,23 @@ from labelwise.labelling.learner import Learner
 from labelwise.labelling.store.questions import Ready
 from labelwise.labelling.store.schema import WHOLE_ITEM
 from labelwise.labelling.telling_words import telling_words, word_weights
-from labelwise.labelling.terms import CONTROL
+from labelwise.labelling.terms import CONTROL, START
 
 Entry = tuple[int, int]  # an item and a label, or WHOLE_ITEM, by number
 SAMPLE = 500  # items from which it is told what a word says
 Planned = tuple[int, int, str, float | None]  # the same with reason and score
+
+
+def by_item(planned: Iterable[Planned]) -> list[Planned]:
+    """The same with all about one item together, at the place of the first.
+
+    >>> [entry[:2] for entry in by_item([(1, 8, "start", None), (2, 8, "control", None), (1, 9, "start", None)])]
+    [(1, 8), (1, 9), (2, 8)]
+    """
+    about: dict[int, list[Planned]] = {}
+    for entry in planned:
+        about.setdefault(entry[0], []).append(entry)
+    return [entry for entries in about.values() for entry in entries]
 
 
 class Planner:
@@ -53,7 +65,7 @@ class Planner:
             if following is not None:
                 ordered.append(following)
         first: dict[Entry, tuple[str, float | None]] = {}
-        for item, label, reason, score in ordered:
+        for item, label, reason, score in by_item([*ordered, *chosen]):
             first.setdefault((item, label), (reason, score))
         beliefs, words = self._beliefs([item for item, _ in first])
         return [
@@ -72,7 +84,7 @@ class Planner:
             return self._first(n)
         id_of = dict(zip(learner.items.names, learner.items.ids, strict=True))
         label_of = dict(zip(learner.labels.names, learner.labels.ids, strict=True))
-        asked = learner.campaign.ask(n, exclude=self._excluded())
+        asked = self._campaign_questions(n)
 
         def entry(question: Question) -> Planned:
             label = label_of[question.labels[0]] if self.pairs else WHOLE_ITEM
@@ -80,6 +92,15 @@ class Planner:
             return id_of[question.item], label, question.reason, score if np.isfinite(score) else None
 
         return [entry(question) for question in asked]
+
+    def _campaign_questions(self, n: int) -> list[Question]:
+        """The campaign's n questions, and the rest about the last item where that is one of the start: read once."""
+        excluded = self._excluded()
+        asked = self.learner.campaign.ask(n, exclude=excluded)
+        if not (self.pairs and asked and asked[-1].reason == START):
+            return asked
+        more = self.learner.campaign.ask(n + len(self.learner.labels.ids), exclude=excluded)[n:]
+        return asked + [each for each in more if (each.item, each.reason) == (asked[-1].item, START)]
 
     def _first(self, n: int) -> list[Planned]:
         """Items by what their features tell; where pairs are asked, one label of each, drawn at random."""

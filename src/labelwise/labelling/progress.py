@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.store.browsing import answers_by_day, count_answered_items, next_questions
-from labelwise.labelling.store.events import last_event
+from labelwise.labelling.store.events import voters_count
 from labelwise.labelling.store.items import count_items
 from labelwise.labelling.store.labels import StoredLabels, read_labels
 from labelwise.labelling.store.questions import count_ready
@@ -60,7 +60,7 @@ class Progress:
     """A project at one moment; what the worker found is as of its last good training at `trained_at`.
 
     `days` has days since 1970 (UTC), every one from the first to the last answer; `by_person` has for each person as
-    many numbers. `unseen` is how many events came after the training.
+    many numbers. `unseen` is how many answers came after the training.
     """
 
     items: int
@@ -110,7 +110,7 @@ def progress_of(project: ServedProject) -> Progress:
             forecast=report.get("forecast"),
             following=_following(connection, labels),
             trained_at=None if good is None else good.finished_at,
-            unseen=last_event(connection) - (0 if good is None else good.seen_event),
+            unseen=sum(voters_count(connection, 0 if good is None else good.seen_event).values()),
             trouble=_trouble(last),
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,11 @@ import sqlalchemy as sa
 from labelwise.campaign import Campaign
 from labelwise.decisions import Threshold
 from labelwise.labelling.derived import DERIVED, derived_path
-from labelwise.labelling.errors import NothingToAsk, ProjectError
+from labelwise.labelling.errors import NothingToAsk, ProjectError, WorkerBusy
 from labelwise.labelling.features import Featurizer, pack
 from labelwise.labelling.guesses import tell_hints
 from labelwise.labelling.learner import Learner
-from labelwise.labelling.locks import worker_is_running
+from labelwise.labelling.locks import only_worker, worker_is_running
 from labelwise.labelling.model_files import TrainedLabeller
 from labelwise.labelling.picture_paths import portable
 from labelwise.labelling.pictures import picture_folders
@@ -28,11 +29,12 @@ from labelwise.labelling.served import OWNER, PICTURE_FOLDERS, ServedProject
 from labelwise.labelling.sources import read_new
 from labelwise.labelling.store import Location, Store
 from labelwise.labelling.store.engine import begin_project, read_value, write_value
-from labelwise.labelling.store.events import NewEvent, add_event, add_given, read_events
+from labelwise.labelling.store.events import NewEvent, add_event, add_given, last_event, read_events, voters_count
 from labelwise.labelling.store.items import add_items, item_ids
 from labelwise.labelling.store.labels import (
     StoredLabels,
     add_labels,
+    last_change,
     note_change,
     read_labels,
 )
@@ -47,12 +49,13 @@ from labelwise.records import Answer, LabelData
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Label sets (n, q) and probabilities (n, q) of items, by name."""
+    """Label sets (n, q) and probabilities (n, q) of items, by name, and how many answers the model had not learnt."""
 
     ids: tuple[str, ...]
     label_names: tuple[str, ...]
     sets: npt.NDArray[np.bool_]
     probabilities: FloatArray
+    unlearnt: int = 0
 
 
 class Project(ServedProject):
@@ -165,7 +168,10 @@ class Project(ServedProject):
     def predict(
         self, items: str | None = None, *, id: str | None = None, threshold: float | None = None, **csv: Any
     ) -> Predictions:
-        """Label sets and probabilities by the last good model: of the items of a file, or of the project's own.
+        """Label sets and probabilities: of the items of a file, or of the project's own.
+
+        What was answered since the last training is learnt first; where a worker is running, that is left to it, and
+        `unlearnt` says how many answers it has not come to.
 
         Of the project's own items, what was answered stands. Sets have the highest expected F1 of each item, or hold
         all labels above a threshold. `csv`: options of a csv file, encoding and delimiter.
@@ -180,16 +186,19 @@ class Project(ServedProject):
         sets = labeller.label_sets(contents, X, threshold=threshold)
         if items is None:
             _let_answers_stand(data, labeller.label_names, sets)
-        return Predictions(data.item_ids, labeller.label_names, sets, probabilities)
+        with self.store.reading() as connection:
+            unlearnt = sum(voters_count(connection, labeller.seen_event).values())
+        return Predictions(data.item_ids, labeller.label_names, sets, probabilities, unlearnt)
 
     def model(self, *, everything: bool = False) -> TrainedLabeller:
-        """The last good model; where none is kept it is trained now, in this process.
+        """The model of everything answered so far, trained now, in this process, where no worker is running.
 
+        Beside a worker it is the last one that the worker has kept; so it is where the training fails.
         With `everything`, a new one that has also learnt from the random share: the one to hand over at the end.
         """
-        path = model_path(self.store)
-        if not everything and path.exists():
-            return TrainedLabeller.load(path)
+        kept = None if everything else self._kept_model()
+        if kept is not None:
+            return kept
         learner = self.learner()
         if everything:
             learner.campaign = _knowing_everything(learner)
@@ -197,6 +206,19 @@ class Project(ServedProject):
         if labeller is None:
             raise NothingToAsk("there is no model yet: nothing was answered")
         return labeller
+
+    def _kept_model(self) -> TrainedLabeller | None:
+        """The model in the file, brought up to date first where no worker is running; None where it can be bettered."""
+        with suppress(WorkerBusy), only_worker(self.store):
+            self.refresh()  # looks whether there is anything to learn, and does nothing where there is not
+        path = model_path(self.store)
+        if not path.exists():
+            return None
+        kept = TrainedLabeller.load(path)
+        with self.store.reading() as connection:
+            now = (last_event(connection), last_change(connection))
+        is_old = (kept.seen_event, kept.seen_change) != now
+        return None if is_old and self.is_settled else kept  # a worker was killed before it wrote the file
 
     def rebuild(self) -> None:
         """Throw away all that is derived (questions, trainings, model) and make it anew from the answers."""

@@ -12,15 +12,18 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from labelwise.labelling.project import Project
 from labelwise.labelling.status import status_of
+from labelwise.labelling.wording import counted, why_no_f1
 
 WIDTH, HEIGHT, MARGIN = 640, 240, 36  # of the drawing, in its own units
 
 
 def write_report(project: Project, path: str | PathLike[str]) -> None:
     """Write the page; the file is replaced as a whole."""
-    page = Environment(
+    templates = Environment(
         loader=PackageLoader("labelwise.labelling", ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    ).get_template("report.html.jinja")
+    )
+    templates.filters |= {"counted": counted, "why_no_f1": why_no_f1}
+    page = templates.get_template("report.html.jinja")
     now = status_of(project)
     text = page.render(
         title=Path(project.store.shown).stem,

@@ -41,8 +41,7 @@ from labelwise.labelling.store.schema import NO, UNSURE, WHOLE_ITEM, YES
 from labelwise.labelling.terms import GIVEN, SETTLED, TOLD, Lease, Receipt, Settings
 
 Values = Mapping[str, bool | None]  # None is unsure
-MOST_HELD = 100  # questions that one person can have at a time
-MOST_ABOUT_AN_ITEM = 12  # pairs of one item given in one go
+ENOUGH_HELD = 100  # questions beyond which a person is given none about another item, and most about one in one go
 
 
 class Service:
@@ -193,12 +192,12 @@ class Service:
         return given + self._give_open(connection, take(connection, who, wanted) if wanted > 0 else (), who)
 
     def _ask_about_items(self, connection: sa.Connection, who: str, n: int) -> list[Lease]:
-        given = self._ask(connection, who, MOST_HELD, new=0)
-        while len({lease.question.item for lease in given}) < n:
+        given = self._ask(connection, who, 2 * ENOUGH_HELD, new=0)
+        while len({lease.question.item for lease in given}) < n and len(given) < ENOUGH_HELD:
             question = next(iter(take(connection, who, 1)), None)
             if question is None:
                 break
-            more = take(connection, who, MOST_ABOUT_AN_ITEM - 1, about=question.item)
+            more = take(connection, who, ENOUGH_HELD - 1, about=question.item)
             given += self._give_open(connection, [question, *more], who)
         return given
 
@@ -355,7 +354,7 @@ class Service:
     def _held(self, connection: sa.Connection, token: str, who: str | None) -> Held:
         held = find_lease(connection, token)
         if held is None or (who is not None and held.who != who):  # whose it is, is not for others to know
-            raise AnswerRefused(f"there is no question with the lease {token!r} for you; ask for one")
+            raise AnswerRefused(f"there is no question with the lease {token!r} for {who or 'you'}; ask for one")
         return held
 
     def _open(self, connection: sa.Connection, token: str, who: str | None = None) -> Held:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -11,13 +13,13 @@ import numpy as np
 from labelwise.labelling.agreement import krippendorff_alpha
 from labelwise.labelling.locks import worker_is_running
 from labelwise.labelling.served import ServedProject
-from labelwise.labelling.store.events import read_votes, voters_count
+from labelwise.labelling.store.events import read_given_answers, read_votes, voters_count
 from labelwise.labelling.store.items import count_items
 from labelwise.labelling.store.labels import StoredLabels, read_labels
 from labelwise.labelling.store.questions import count_ready, open_leases
 from labelwise.labelling.store.schema import NO, UNSURE, YES
 from labelwise.labelling.store.trainings import last_good, read_trainings
-from labelwise.labelling.terms import GIVEN, Settings
+from labelwise.labelling.terms import Settings
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,9 @@ class Status:
     """A project at one moment.
 
     `f1` is the estimate of the last good training on the items kept apart, with its interval; `course` is the same for
-    every good training so far; `trouble` says what is wrong, if anything is. `readings` counts an item once for answers
-    in a row of one person about it, and `cost` is what readings and answers cost by the settings.
+    every good training so far; `unseen` counts the answers that came after it, `trouble` says what is wrong, if
+    anything is. `readings` counts an item once for answers in a row of one person about it, and `cost` is what readings
+    and answers cost by the settings.
     """
 
     items: int
@@ -66,7 +69,8 @@ def status_of(project: ServedProject) -> Status:
     with project.store.reading() as connection:
         votes, labels = read_votes(connection), read_labels(connection)
         trainings, good = read_trainings(connection), last_good(connection)
-        counted = voters_count(connection)
+        counted, answered = voters_count(connection), read_given_answers(connection)
+        unseen = sum(voters_count(connection, good.seen_event).values()) if good is not None else sum(counted.values())
         basics = {
             "items": count_items(connection),
             "ready": count_ready(connection),
@@ -86,27 +90,24 @@ def status_of(project: ServedProject) -> Status:
         **basics,
         answers=sum(counted.values()),
         answered_items=len(set(votes.item.tolist())),
-        **_paid(votes, labels, project.settings),
+        **_paid(answered, labels, project.settings),
         people=dict(Counter(counted).most_common()),
         labels=_label_table(votes, labels, report.get("base_rates", {})),
         f1=report.get("f1"),
         course=course,
         worker=running,
-        unseen=max(0, int(votes.event.max(initial=0)) - (good.seen_event if good is not None else 0)),
+        unseen=unseen,
         trouble=trouble,
     )
 
 
-def _paid(votes: Any, labels: StoredLabels, settings: Settings) -> dict[str, Any]:
-    """Readings and cost of what people said; what came with the items was free."""
-    asked = np.array([reason != GIVEN for reason in votes.reason], dtype=bool)
-    items, people = votes.item[asked], np.array(votes.who, dtype=str)[asked]
-    by_person = np.lexsort((votes.event[asked], people))
-    items, people = items[by_person], people[by_person]
-    readings = int(((items[1:] != items[:-1]) | (people[1:] != people[:-1])).sum()) + bool(items.size)
-    counts = [int((votes.label[asked] == label).sum()) for label in labels.ids]
-    costs = settings.costs(labels.names).of_labels(labels.names)
-    return {"readings": readings, "cost": costs.total(readings, counts)}
+def _paid(answered: Sequence[Any], labels: StoredLabels, settings: Settings) -> dict[str, Any]:
+    """Readings and cost of what people answered, of labels that are no longer in use, too: what was paid stays paid."""
+    readings = sum(1 for _ in groupby(answered, key=lambda row: (row.who, row.item)))
+    counts = Counter(row.label for row in answered)
+    names = list(labels.all_names.values())
+    costs = settings.costs(names).of_labels(names)
+    return {"readings": readings, "cost": costs.total(readings, [counts[label] for label in labels.all_names])}
 
 
 def _label_table(votes: Any, labels: StoredLabels, base_rates: dict[str, Any]) -> tuple[LabelStatus, ...]:

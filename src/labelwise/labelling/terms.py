@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 GIVEN = "given"  # the reason of labels that came with the items
 CONTROL = "control"  # the reason of the random share
+START = "start"  # the reason of the random items that are answered in full before the strategy takes over
 TOLD = "told"  # the reason of answers nobody was asked for
 SETTLED = "settled"  # the reason of answers that stand whatever others said
 

@@ -46,6 +46,7 @@ from labelwise.labelling.store.trainings import (
     shorten_reports,
 )
 from labelwise.labelling.terms import Settings
+from labelwise.labelling.wording import counted
 from labelwise.new_labels import GuessingModel
 
 POLL_SECONDS = 0.2  # between looks into the store while nothing is new
@@ -115,7 +116,7 @@ class Worker:
         self._planned, self._unsaved = len(ready), True
         if time.time() - self._saved_at > SAVE_SECONDS:
             self.keep_model()
-        self._on_event(f"{report['answers']} answers learnt, {len(ready)} questions ready")
+        self._on_event(f"{counted(report['answers'], 'answer')} learnt, {counted(len(ready), 'question')} ready")
         return True
 
     def _look(self) -> tuple[Seen, bool]:

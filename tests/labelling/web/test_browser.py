@@ -204,6 +204,22 @@ def test_without_a_connection_answers_wait_in_sight_and_are_sent_later(context, 
     assert [event.item for event in ready.events()] == items
 
 
+def test_when_the_questions_here_are_used_up_nobody_is_told_to_go_on(context, ready):
+    with serving(ready) as address:
+        desk = Desk(context, address)
+        context.set_offline(True)
+        desk.press("y", "Enter")
+        desk.page.wait_for_selector("#queue:has-text('you can go on')")
+        for _ in range(2):
+            desk.press("y", "Enter")
+        desk.page.wait_for_selector("#waiting:has-text('Waiting for the connection; your answers are kept.')")
+        told = desk.page.inner_text("#queue")
+        assert "3 answers wait in this browser and will be sent when the connection is back." in told
+        context.set_offline(False)
+        desk.wait_for_saved(3)
+    assert len(answers(ready)) == 3
+
+
 def test_answers_that_wait_survive_the_page(context, ready):
     with serving(ready) as address:
         desk = Desk(context, address)

@@ -79,7 +79,7 @@ def test_bars_are_as_high_as_their_numbers():
 @pytest.mark.parametrize(("days", "unit", "bars"), [(60, "day", 60), (61, "week", 10), (700, "month", 24)])
 def test_long_times_are_drawn_in_weeks_and_months(days, unit, bars):
     text = str(figures.days_of_answers(range(20000, 20000 + days), {"ann": [1] * days}))
-    assert f"answers per {unit}" in text and f"{days} answers by 1 people" in text
+    assert f"answers per {unit}" in text and f"{days} answers by 1 person" in text
     assert abs(text.count("<rect") - 1 - bars) <= 1
 
 

@@ -137,6 +137,15 @@ def test_pairs_about_one_item_come_together_and_are_answered_one_by_one(make, po
     assert reply["yours"] == [question["lease"] for question in asked[1:]]
 
 
+def test_items_of_the_start_are_told_from_those_of_the_strategy(make):
+    project = make(strategy="balanced_pairs", start=2)
+    project.refresh()
+    person = Person(create_app(project, local_user="me"))
+    person.enter()
+    question = person.ask()
+    assert question["reason"] == "start" and question["why"].startswith("Start: one of the random items")
+
+
 def test_words_that_told_come_with_texts(make, pool):
     texts = ["late parcel", "late order", "nice bike", "nice bell"] * 5
     data = type(pool).from_arrays(

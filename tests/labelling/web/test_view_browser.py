@@ -19,7 +19,7 @@ OVERFLOW = "() => document.documentElement.scrollWidth - document.documentElemen
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory) -> Path:
+def filled(tmp_path_factory, few_are_enough) -> Path:
     """Sixty items, twenty labels, two people, one of whom errs."""
     path, rng = tmp_path_factory.mktemp("browser") / "filled.db", np.random.default_rng(0)
     X = rng.standard_normal((60, 5))
@@ -159,6 +159,18 @@ def test_nothing_is_wider_than_a_phone(open_page, path):
     assert page.evaluate(OVERFLOW) == 0
 
 
+def test_drawings_and_names_fit_a_phone(open_page):
+    page = open_page("/progress", viewport={"width": 390, "height": 800})
+    right = "all => all.map(each => each.getBoundingClientRect().right)"
+    drawn, framed = (page.eval_on_selector_all(which, right) for which in ("svg.drawing", "figure:has(svg)"))
+    assert len(drawn) == len(framed) >= 4 and all(inner < outer for inner, outer in zip(drawn, framed, strict=True))
+    page = open_page("/vocabulary", viewport={"width": 390, "height": 800})
+    heights = page.eval_on_selector_all("details > summary", "all => all.map(each => each.offsetHeight)")
+    assert max(heights) < 36  # pixels: one line, not two
+    page.evaluate("document.querySelector('#label-rows a').textContent = 'circumstances'")
+    assert page.eval_on_selector("#label-rows a", "each => each.getClientRects().length") == 1  # one word, one line
+
+
 def test_who_is_no_admin_finds_nothing_to_change(browser, project):
     secret = project.people.add("bob")
     with serving(project, None) as address:
@@ -172,5 +184,5 @@ def test_who_is_no_admin_finds_nothing_to_change(browser, project):
         assert page.locator("#label-rows tr").count() == 20
         assert page.locator("summary").count() == page.get_by_role("button", name="Add").count() == 0
         page.goto(f"{address}/vocabulary/change?what=retire&label=label+1")
-        assert "this is for admins" in page.content()
+        assert "This is for admins" in page.content()
         context.close()

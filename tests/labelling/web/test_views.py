@@ -35,7 +35,7 @@ def text_of(page) -> str:
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory) -> Path:
+def filled(tmp_path_factory, few_are_enough) -> Path:
     """Two people on forty points, asked the same questions, some at random."""
     path, rng = tmp_path_factory.mktemp("views") / "filled.db", np.random.default_rng(0)
     data = LabelData.from_arrays(
@@ -105,6 +105,27 @@ def test_a_new_project_has_pages_too(make):
         page = person.get(path)
         assert page.status_code == 200, path
     assert "Nothing was trained yet" in person.get("/progress").text
+    assert "it takes answers to questions asked at random" in person.get("/progress").text
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "words"),
+    [
+        ("/nope", 404, "There is no such page."),
+        ("/browse?page=abc", 422, "This was not understood: “page” is wrong (input should be a valid integer"),
+        ("/browse/item?name=%3Cb%3Enone", 404, "there is no item"),
+    ],
+)
+def test_a_wrong_address_is_a_page_for_browsers_and_json_for_programs(admin, busy, path, status, words):
+    page = admin.get(path, headers={"accept": "text/html,*/*;q=0.8"})
+    assert page.status_code == status and page.headers["content-type"].startswith("text/html")
+    assert words.lower() in text_of(page).lower() and "<b>" not in page.text
+    assert 'href="/progress"' in page.text  # the way on
+    assert "detail" in admin.get(path).json()
+    stranger = Person(admin.app).get("/nope", headers={"accept": "text/html"})
+    assert stranger.status_code == 404 and 'href="/progress"' not in stranger.text
+    api = admin.get("/api/nope", headers={"accept": "text/html"})
+    assert api.status_code == 404 and api.json() == {"detail": "Not Found"}
 
 
 def test_a_search_goes_on_over_its_pages(admin):

@@ -14,6 +14,7 @@ from labelwise.labelling.store.engine import insert_many, insert_rows, pieces
 from labelwise.labelling.store.schema import event_values, events
 
 votes = sa.table("votes", *(sa.column(name) for name in ("event", "item", "label", "who", "reason", "value")))
+MERGED = "merged:"  # how the lease begins of what was said of a label and moved to the one it was merged into
 VALUE_COLUMNS = ("event", "label", "value")
 NAMES = tuple(column.name for column in events.c if not column.primary_key)
 current_labels = sa.table("current_labels", *(sa.column(name) for name in ("item", "label", "value")))
@@ -94,7 +95,31 @@ def move_votes(connection: sa.Connection, source: int, target: int, at: float) -
             value, reason = by_label[source]
             before = by_label.get(target, (None, ""))[0]
             if before is None or value > before:
-                add_event(connection, NewEvent(at, who, item, asked=target, reason=reason, values={target: value}))
+                lease = f"{MERGED}{source}:{item}:{who}"  # a label is merged once
+                moved = NewEvent(at, who, item, asked=target, reason=reason, values={target: value}, lease=lease)
+                add_event(connection, moved)
+
+
+def read_given_answers(connection: sa.Connection) -> list[sa.Row]:
+    """Item, label and person of everything that people answered, labels no longer in use too, and when they last did.
+
+    In the order of the people, then of the answers. What came with the items, was taken back, or was moved to another
+    label when two were merged, cost nobody anything.
+    """
+    undone = events.alias()
+    last = sa.func.max(events.c.id).label("event")
+    query = (
+        sa.select(events.c.item, event_values.c.label, events.c.who, last)
+        .select_from(events.join(event_values, event_values.c.event == events.c.id))
+        .where(
+            events.c.kind == "answer",
+            events.c.reason != "given",
+            sa.func.coalesce(events.c.lease, "").not_like(f"{MERGED}%"),
+            ~sa.exists().where(undone.c.undoes == events.c.id),
+        )
+        .group_by(events.c.item, event_values.c.label, events.c.who)
+    )
+    return list(connection.execute(query.order_by(events.c.who, last, event_values.c.label)).all())
 
 
 def read_current(connection: sa.Connection) -> npt.NDArray[np.int64]:
@@ -146,10 +171,11 @@ def undone_by(connection: sa.Connection, event: int, who: str) -> sa.Row | None:
     return connection.execute(sa.select(events).where(events.c.undoes == event, events.c.who == who)).first()
 
 
-def voters_count(connection: sa.Connection) -> dict[str, int]:
-    """Answers of each person; those taken back, and labels that came with the items, are not counted."""
+def voters_count(connection: sa.Connection, after: int = 0) -> dict[str, int]:
+    """Answers of each person since an event; those taken back, and labels that came with the items, are not counted."""
     undone = events.alias()
     mine = sa.select(events.c.who, sa.func.count()).where(
+        events.c.id > after,
         events.c.kind == "answer",
         events.c.reason != "given",
         ~sa.exists().where(undone.c.undoes == events.c.id),

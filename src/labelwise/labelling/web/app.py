@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from importlib.resources import files
 from typing import Any
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
+from starlette.exceptions import HTTPException
 from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.staticfiles import StaticFiles
 
@@ -25,7 +27,7 @@ from labelwise.labelling.web import (
     pictures_view,
     progress_view,
 )
-from labelwise.labelling.web.dependencies import NotSignedIn, csrf_protected
+from labelwise.labelling.web.dependencies import NotSignedIn, csrf_protected, current_user, render
 from labelwise.labelling.web.headers import only_loopback_names, put_headers
 from labelwise.labelling.web.site import Site
 
@@ -34,6 +36,7 @@ PAGES: tuple[Any, ...] = (label_view, progress_view, browse_view, labels_view)
 # Modules that guard themselves (the door; what other programs call with a token of their own) come without the
 # protection against posts from other sites, which looks for a session.
 SELF_GUARDED: tuple[Any, ...] = (access, ml_backend)
+FOR_PROGRAMS = ("/api/", "/label-studio")  # addresses that answer with JSON, whoever asks
 STATUS_OF = {AnswerRefused: 409, StoreError: 503, ProjectError: 400}
 
 
@@ -64,6 +67,7 @@ def create_app(project: ServedProject, *, local_user: str | None = None) -> Fast
     app.add_exception_handler(NotSignedIn, _to_the_door)
     app.add_exception_handler(ProjectError, _told)
     app.add_exception_handler(RequestValidationError, _misunderstood)
+    app.add_exception_handler(HTTPException, _refused)
     if local_user is not None:
         app.add_middleware(BaseHTTPMiddleware, dispatch=only_loopback_names)
     app.add_middleware(BaseHTTPMiddleware, dispatch=put_headers)
@@ -78,14 +82,41 @@ def _to_the_door(request: Request, _: Exception) -> Response:
     return RedirectResponse("/enter", 303)
 
 
-def _told(_: Request, error: Exception) -> Response:
+def _told(request: Request, error: Exception) -> Response:
     """What a project cannot do, in its own words."""
     status = next(status for kind, status in STATUS_OF.items() if isinstance(error, kind))
+    if _wants_page(request):
+        return _trouble_page(request, status, str(error))
     return JSONResponse({"detail": str(error)}, status)
 
 
-def _misunderstood(_: Request, error: Exception) -> Response:
+def _refused(request: Request, error: Exception) -> Response:
+    """An address that is none, or something that is not allowed."""
+    assert isinstance(error, HTTPException)
+    if _wants_page(request):
+        told = "there is no such page" if error.detail == "Not Found" else str(error.detail)
+        return _trouble_page(request, error.status_code, told)
+    return JSONResponse({"detail": error.detail}, error.status_code, headers=error.headers)
+
+
+def _wants_page(request: Request) -> bool:
+    """Whether a person looks at the answer: browsers ask for pages so, programs and our own scripts do not."""
+    return "text/html" in request.headers.get("accept", "") and not request.url.path.startswith(FOR_PROGRAMS)
+
+
+def _trouble_page(request: Request, status: int, told: str) -> Response:
+    with suppress(NotSignedIn):
+        current_user(request)  # the layout shows the way to the other pages to those who are signed in
+    return render(request, "trouble.html.jinja", status, trouble=f"{told[:1].upper()}{told[1:]}.")
+
+
+def _misunderstood(request: Request, error: Exception) -> Response:
     """Where a request is wrong and why; what was sent is not sent back, it may be anything."""
     assert isinstance(error, RequestValidationError)
+    if _wants_page(request):
+        wrong = [
+            f"“{each['loc'][-1]}” is wrong ({each['msg'][:1].lower()}{each['msg'][1:]})" for each in error.errors()
+        ]
+        return _trouble_page(request, 422, f"this was not understood: {', '.join(wrong)}")
     told = [{name: each[name] for name in ("loc", "msg", "type")} for each in error.errors()]
     return Response(json.dumps({"detail": told}), 422, media_type="application/json")  # ASCII: half characters too

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from labelwise.labelling.progress import LabelFigures, PairFigures
 from labelwise.labelling.web.drawings import WIDTH, Frame, picture, tag, ticks
+from labelwise.labelling.wording import counted
 
 SERIES = 6  # people with a colour of their own; the others share one
 BARS = 60  # days drawn one by one; beyond that weeks, then months
@@ -33,7 +34,7 @@ def learning_curve(course: Sequence[Mapping[str, Any]], forecast: Mapping[str, A
     lower, upper = ([(point["answers"], point[side]) for point in course] for side in ("low", "high"))
     marks.append(frame.band(lower, upper, "band"))
     marks.append(frame.line(line, "curve"))
-    said = f"{last['f1']:.2f} ({last['low']:.2f} to {last['high']:.2f}) after {last['answers']} answers"
+    said = f"{last['f1']:.2f} ({last['low']:.2f} to {last['high']:.2f}) after {counted(last['answers'], 'answer')}"
     if forecast:
         there = min(max(last["f1"] + forecast["gain"], 0), 1)
         low, high = (min(max(last["f1"] + forecast[side], 0), 1) for side in ("low", "high"))
@@ -73,9 +74,8 @@ def days_of_answers(days: range, by_person: Mapping[str, Sequence[int]]) -> Mark
                 marks.append(tag("rect", told, **box, class_=f"s{series}"))
                 below[i] += number
         marks += _legend(series, name, frame.left + 190 * (series % 3), height - 18 * (rows - series // 3) + 8)
-    said = (
-        f"{sum(totals)} answers by {len(people)} people since {starts[0]:%Y-%m-%d}, at most {max(totals)} per {unit}."
-    )
+    said = f"{counted(sum(totals), 'answer')} by {counted(len(people), 'person', 'people')}"
+    said += f" since {starts[0]:%Y-%m-%d}, at most {max(totals)} per {unit}."
     return picture(height, "Answers over time", said, marks)
 
 
@@ -105,7 +105,7 @@ def expected_finds(labels: Sequence[tuple[str, float]], questions: int) -> Marku
         (name, [(number / most, "likely")], f"{number:.1f}", f"{name}: {number:.1f} expected")
         for name, number in labels
     ]
-    return _rows_of_bars("Labels expected to be found", f"Among the next {questions} questions.", rows, [])
+    return _rows_of_bars("Labels expected to be found", f"Among the next {counted(questions, 'question')}.", rows, [])
 
 
 def calibration_plot(calibration: Mapping[str, Any]) -> Markup | None:
@@ -140,9 +140,9 @@ def agreement_table(pairs: Sequence[PairFigures]) -> Markup | None:
     height = 40 + 32 * len(people)
     marks = []
     for i, who in enumerate(people):
-        marks.append(tag("text", _cut(who, 18), x=left - 8, y=54.0 + 32 * i, text_anchor="end", class_="tick"))
+        marks.append(tag("text", _cut(who, 15), x=left - 8, y=54.0 + 32 * i, text_anchor="end", class_="tick"))
         head = left + side * (i + 0.5)
-        marks.append(tag("text", _cut(who, int(side // 7)), x=head, y=26.0, text_anchor="middle", class_="tick"))
+        marks.append(tag("text", _cut(who, int(side // 9)), x=head, y=26.0, text_anchor="middle", class_="tick"))
         for j, other in enumerate(people):
             both = share.get(frozenset((who, other))) if i != j else None
             marks += _cell(both, (left + side * j, 34.0 + 32 * i), (side - 2, 30.0))
@@ -177,7 +177,7 @@ def _rows_of_bars(title: str, description: str, rows: Bars, legend: Sequence[tup
     for row, (name, parts, at_end, told) in enumerate(rows):
         y, x = top + ROW * row, left
         label = tag("title", name)
-        marks.append(tag("text", label, _cut(name, 26), x=left - 8, y=y + 15, text_anchor="end", class_="tick"))
+        marks.append(tag("text", label, _cut(name, 18), x=left - 8, y=y + 15, text_anchor="end", class_="tick"))
         for length, kind in parts:
             width = (WIDTH - left - right) * length
             if width > 0:

@@ -31,7 +31,7 @@ REFUSED: dict[int | str, dict[str, Any]] = {
 }
 
 LeaseToken = Annotated[str, Field(pattern="^[0-9a-f]{1,64}$", description="The lease that came with the question")]
-Tokens = Annotated[list[LeaseToken], Field(max_length=100)]
+Tokens = Annotated[list[LeaseToken], Field(max_length=200)]  # more than anybody is given
 LabelName = Annotated[str, Field(min_length=1, max_length=1000)]
 
 

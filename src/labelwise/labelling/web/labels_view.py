@@ -13,6 +13,7 @@ from labelwise.labelling.served import ServedProject
 from labelwise.labelling.store.labels import read_changes, read_labels
 from labelwise.labelling.web.browse_view import TheBrowser, when
 from labelwise.labelling.web.dependencies import AdminUser, CurrentUser, TheProject, render
+from labelwise.labelling.wording import counted
 
 NAVIGATION = ("Labels", "/vocabulary")
 LISTED = 50  # changes shown, the latest first
@@ -123,7 +124,7 @@ def _hint(said: dict[str, dict[str, float]]) -> str:
     ((kind, figures),) = said.items()
     if kind == "like":
         return ", ".join(f"{100 * share:.0f} % of “{name}”" for name, share in figures.items())
-    return ", ".join(f"{number:g} items with “{name}”" for name, number in figures.items())
+    return ", ".join(f"{counted(number, 'item')} with “{name}”" for name, number in figures.items())
 
 
 def _in_words(what: str, detail: dict[str, Any]) -> str:
@@ -132,10 +133,11 @@ def _in_words(what: str, detail: dict[str, Any]) -> str:
         names = detail["names"]
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         return f"added {', '.join(f'“{name}”' for name in names[:5])}{more}"
+    if what == "add items":
+        return f"added {counted(detail['number'], 'item')}"
     told = {
         "rename label": "renamed “{old}” to “{new}”",
         "merge labels": "merged “{source}” into “{target}”",
         "retire label": "retired “{name}”",
-        "add items": "added {number} items",
     }.get(what, what)
     return told.format(**detail)

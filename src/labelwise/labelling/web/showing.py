@@ -8,11 +8,12 @@ from typing import Any
 from urllib.parse import quote
 
 from labelwise.labelling.pictures import is_picture
-from labelwise.labelling.terms import CONTROL, Lease, Settings
+from labelwise.labelling.terms import CONTROL, START, Lease, Settings
 
 INFORMATION = {"uncertainty": "doubt about its labels", "mutual_information": "expected information"}
 WHY = {
     CONTROL: "Random share: drawn by chance, to measure how good the model is. What it believes is not shown here.",
+    START: "Start: one of the random items that are answered in full before the strategy chooses.",
     "cold start": "Little is known yet: by its features, this item tells most about the others.",
     "overlap": "A second opinion: somebody else answers this too, to see how far you agree.",
 }

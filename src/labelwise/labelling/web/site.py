@@ -9,16 +9,19 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.web.limits import Limiter
+from labelwise.labelling.wording import counted, why_no_f1
 
 
 def _templates() -> Environment:
-    return Environment(
+    templates = Environment(
         loader=PackageLoader("labelwise.labelling.web", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    templates.filters |= {"counted": counted, "why_no_f1": why_no_f1}
+    return templates
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,8 @@ async function look() {
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     if (!state.questions.length) {
-      state.waiting = error.status === 401 ? signedOut() : "No connection to the server. Trying again …";
+      const kept = outbox.entries().length ? "Waiting for the connection; your answers are kept." : "No connection to the server. Trying again …";
+      state.waiting = error.status === 401 ? signedOut() : kept;
       show();
     }
     lookAgain = setTimeout(look, POLL);
@@ -299,7 +300,8 @@ function showSaved() {
     const isGone = trouble.status === 0 ? "No connection to the server." : `The server has trouble: ${trouble.message}.`;
     const what = isOut ? signedOut() : isGone;
     const answers = waiting === 1 ? "1 answer waits" : `${waiting} answers wait`;
-    tell($("queue"), `${what} ${answers} in this browser and will be sent; you can go on.`);
+    const rest = state.questions.length ? "; you can go on." : " when the connection is back.";
+    tell($("queue"), `${what} ${answers} in this browser and will be sent${rest}`);
   }
 }
 

@@ -149,7 +149,7 @@ export class LabelList {
     const visible = this.visible();
     for (const key of this.box.querySelectorAll(".key:not(:empty)")) key.textContent = "";
     visible.slice(0, 9).forEach((item, place) => (item.querySelector(".key").textContent = String(place + 1)));
-    if (wanted.length) this.tell(`${visible.length} of ${this.rows.length} labels`);
+    if (wanted.length) this.tell(`${visible.length} of ${this.rows.length} ${this.rows.length === 1 ? "label" : "labels"}`);
     this.settleOn(visible[0] ?? null, false);
   }
 
