@@ -13,6 +13,8 @@ Cluster: TypeAlias = "Any"  # a distributed.Client, the address of a scheduler, 
 PATIENCE = 15.0  # seconds until a scheduler has to answer, or a worker to turn up
 DESERTED = 120.0  # seconds without any worker after which a computation is given up
 LOOK_AGAIN = 2.0  # seconds between two looks at whether there are any
+# Dask has its workers give back every page at once; arrays that come and go then cost more in pages than in arithmetic.
+MEMORY_IS_KEPT = {"MALLOC_TRIM_THRESHOLD_": str(2**28), "MALLOC_MMAP_THRESHOLD_": str(2**25)}
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -110,7 +112,8 @@ def _wait_for_a_worker(client: Any, patience: float) -> None:
 @contextmanager
 def _local(distributed: Any, n_workers: int) -> Iterator[Any]:
     """Processes of one thread each: the number of workers is the number of cores in use."""
-    settings = {f"distributed.nanny.pre-spawn-environ.{name}": "1" for name in ONE_THREAD}
+    settings = {f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in MEMORY_IS_KEPT.items()}
+    settings |= {f"distributed.nanny.pre-spawn-environ.{name}": "1" for name in ONE_THREAD}
     settings["distributed.deploy.lost-worker-timeout"] = "10 minutes"  # a killed worker comes back, but may be slow
     with (
         _package("dask").config.set(settings),
