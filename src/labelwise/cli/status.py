@@ -50,7 +50,8 @@ def _print(now: Status) -> None:
     typer.echo(f"{answers} on {now.answered_items} of {items}" + (f": {people}" if people else ""))
     typer.echo(f"{counted(now.readings, 'reading')} of an item; cost so far {now.cost:g}")
     measured = now.f1 is not None and now.f1["f1"] is not None
-    typer.echo(f"estimated F1: {_measured(now.f1) if measured else why_no_f1(now.f1)}")  # type: ignore[arg-type]
+    told = _measured(now.f1) if measured else why_no_f1(now.f1)  # type: ignore[arg-type]  # measured: not None
+    typer.echo(f"estimated F1: {told}")
     state = "running" if now.worker else "not running"
     typer.echo(f"worker {state}; {counted(now.ready, 'question')} ready, {now.leased} being answered")
     if now.unseen:
