@@ -18,17 +18,18 @@ def factor():
     return (rng.normal(size=(N, R)) * rng.gamma(0.5, size=(N, 1))).astype(np.float32)
 
 
-def blocks(factor, **settings):
-    return information.LowRankBlocks(information.array_blocks(factor, 0.3, size=400), **settings)
+def blocks(factor, size=400, **settings):
+    return information.LowRankBlocks(information.array_blocks(factor, 0.3, size=size), **settings)
 
 
 @pytest.mark.parametrize("criterion", ["mi", "entropy", "mi_fixed_rest"])
-def test_picks_are_those_of_one_machine(client, factor, criterion):
+@pytest.mark.parametrize("size", [400, 20])  # 150 blocks are 19 groups, which each worker has in two tasks
+def test_picks_are_those_of_one_machine(client, factor, size, criterion):
     rng = np.random.default_rng(1)
     settings = {"given": [7, 8, 2999], "criterion": criterion, "costs": rng.uniform(1, 3, N)}
     settings["eligible"] = rng.random(N) < 0.9
     here = information.greedy_information(information.LowRank(factor, 0.3), 60, **settings)
-    there = greedy_information(blocks(factor, n_candidates=30), 60, cluster=client, **settings)
+    there = greedy_information(blocks(factor, size, n_candidates=30), 60, cluster=client, **settings)
     np.testing.assert_array_equal(here.indices, there.indices)
     np.testing.assert_allclose(here.gains, there.gains, rtol=1e-9)
 
@@ -61,7 +62,7 @@ def test_what_is_in_memory_travels_as_it_is(factor):
 
 def test_bounds_stay_with_the_workers(client, factor):
     state = information.StreamedInformation(blocks(factor, run=BlockRunner(client)))
-    assert {type(bounds).__name__ for bounds in state._bounds} == {"Future"}
+    assert {type(bounds).__name__ for bounds in state._bounds} == {"Kept"}
     np.testing.assert_allclose(
         state.gains(), information.LowRankInformation(information.LowRank(factor, 0.3)).gains(), rtol=1e-9
     )

@@ -45,7 +45,7 @@ def blocked(F, size=40, n_candidates=25, **options):
 
 def all_bounds(state):
     """(n,) the bounds of scores that the engine keeps, wherever it keeps them."""
-    bounds = np.concatenate([kept.scores(state._rule()) for kept in state._bounds])
+    bounds = np.concatenate([kept.scores(state._rule()) for group in state._bounds for kept in group])
     for number, returned in state._returned.items():
         for back in returned:
             assert_array_equal(state._number(back.indices), number)
@@ -61,10 +61,11 @@ def all_bounds(state):
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", ["plain", "decaying", "sparse"])
-def test_picks_are_those_of_the_engine_in_memory(kind, dtype, criterion):
+@pytest.mark.parametrize("size", [40, 5])  # one block to a group, and several
+def test_picks_are_those_of_the_engine_in_memory(size, kind, dtype, criterion):
     F = pool(kind, dtype=dtype)
     truth = greedy_information(LowRank(F, NOISE), 60, criterion=criterion)
-    state = StreamedInformation(blocked(F), criterion=criterion)
+    state = StreamedInformation(blocked(F, size), criterion=criterion)
     first, second = state.pick(20), state.pick(40)
     assert_array_equal(np.concatenate([first.indices, second.indices]), truth.indices)
     assert_allclose(np.concatenate([first.gains, second.gains]), truth.gains, atol=1e-10)
@@ -80,10 +81,11 @@ def test_sizes_of_blocks_and_of_what_is_held_do_not_matter(size, n_candidates):
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_of_twins_the_first_is_picked(dtype, criterion):
+@pytest.mark.parametrize("size", [40, 5])
+def test_of_twins_the_first_is_picked(size, dtype, criterion):
     F = pool("twins", dtype=dtype)
     truth = greedy_information(LowRank(F, NOISE), 80, criterion=criterion)
-    assert_array_equal(greedy_information(blocked(F), 80, criterion=criterion).indices, truth.indices)
+    assert_array_equal(greedy_information(blocked(F, size), 80, criterion=criterion).indices, truth.indices)
 
 
 def test_items_that_are_all_alike_come_in_order():
@@ -100,7 +102,8 @@ def test_ties_are_as_wide_as_costs_make_them(cost):
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("kind", ["plain", "sparse"])
-def test_costs_given_and_ineligible_rows(kind, criterion):
+@pytest.mark.parametrize("size", [40, 5])
+def test_costs_given_and_ineligible_rows(size, kind, criterion):
     F, rng = pool(kind), np.random.default_rng(1)
     options = {
         "costs": rng.uniform(0.5, 2.0, 300),
@@ -109,7 +112,7 @@ def test_costs_given_and_ineligible_rows(kind, criterion):
         "criterion": criterion,
     }
     truth = LowRankInformation(LowRank(F, NOISE), **options).pick(50)
-    picks = StreamedInformation(blocked(F), **options).pick(50)
+    picks = StreamedInformation(blocked(F, size), **options).pick(50)
     assert_array_equal(picks.indices, truth.indices)
     assert_allclose(picks.gains_per_cost, truth.gains_per_cost, atol=1e-10)
 
@@ -149,9 +152,10 @@ def test_rows_that_are_not_in_the_pool_are_passed_over():
 
 
 @pytest.mark.parametrize("index", [0, 137])
-def test_taking_a_row_is_as_if_it_had_been_picked(index):
+@pytest.mark.parametrize("size", [40, 5])
+def test_taking_a_row_is_as_if_it_had_been_picked(size, index):
     F = pool()
-    memory, streamed = LowRankInformation(LowRank(F, NOISE)), StreamedInformation(blocked(F))
+    memory, streamed = LowRankInformation(LowRank(F, NOISE)), StreamedInformation(blocked(F, size))
     for state in (memory, streamed):
         state.pick(3)
         state.take(index)
@@ -168,9 +172,10 @@ def test_taking_a_row_is_as_if_it_had_been_picked(index):
     dtype=st.sampled_from([np.float32, np.float64]),
     criterion=st.sampled_from(["mi", "entropy"]),
     picks=st.integers(0, 30),
+    size=st.sampled_from([30, 2]),
 )
-def test_no_bound_is_ever_below_the_truth(seed, kind, dtype, criterion, picks):
-    state = StreamedInformation(blocked(pool(kind, n=120, r=8, dtype=dtype, seed=seed), 30, 10), criterion=criterion)
+def test_no_bound_is_ever_below_the_truth(seed, kind, dtype, criterion, picks, size):
+    state = StreamedInformation(blocked(pool(kind, n=120, r=8, dtype=dtype, seed=seed), size, 10), criterion=criterion)
     state.pick(picks)
     gains, bounds = state.gains(), all_bounds(state)
     still_open = gains > -np.inf
@@ -194,10 +199,11 @@ def test_rounded_products_lower_bounds_never_too_far(dtype):
     state.pick(3)
     log, rule = state._log, state._rule()
     task = Refresh(log.beliefs.covariances, log.since(0), log.count, -np.inf, False, False)
-    bounds, _ = refresh_block(state._blocks[0], state._bounds[0], (task, BlockNews([], []), Wanted(rule, np.inf, 0)))
+    block, before = state._groups[0].blocks[0], state._bounds[0][0]
+    bounds, _ = refresh_block(block, before, (task, BlockNews([], []), Wanted(rule, np.inf, 0)))
     exact, _ = refresh_block(
-        state._blocks[0],
-        state._bounds[0],
+        block,
+        before,
         (
             Refresh(task.covariances, task.steps, task.count, -np.inf, True, False),
             BlockNews([], []),
@@ -208,7 +214,7 @@ def test_rounded_products_lower_bounds_never_too_far(dtype):
     slack = bounds.rows["residual"][free] / exact.rows["residual"][free] - 1.0
     assert slack.min() > -1e-13
     assert slack.max() < (1e-4 if dtype is np.float32 else 1e-12)
-    assert np.all(bounds.rows["residual"][free] < state._bounds[0].rows["residual"][free])  # they did fall
+    assert np.all(bounds.rows["residual"][free] < before.rows["residual"][free])  # they did fall
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -216,7 +222,7 @@ def test_in_a_large_pool_precisions_are_not_looked_at_and_the_picks_are_the_same
     F = pool(n=20_000, r=40, dtype=dtype)
     state = StreamedInformation(blocked(F, 2000, 5))
     picks = state.pick(20)
-    kept = np.concatenate([bounds.rows for bounds in state._bounds])
+    kept = np.concatenate([bounds.rows for group in state._bounds for bounds in group])
     assert len(state.walks) > 3
     lowered = kept["seen"] > 0
     assert lowered.sum() > 100
@@ -281,10 +287,11 @@ def elsewhere(function, tasks):
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("kind", ["plain", "twins", "sparse"])
-def test_blocks_may_be_worked_on_elsewhere_and_in_any_order(kind, criterion):
+@pytest.mark.parametrize("size", [40, 5])
+def test_blocks_may_be_worked_on_elsewhere_and_in_any_order(size, kind, criterion):
     F = pool(kind, dtype=np.float32)
     truth = greedy_information(LowRank(F, NOISE), 50, criterion=criterion)
-    picks = greedy_information(blocked(F, run=elsewhere), 50, criterion=criterion)
+    picks = greedy_information(blocked(F, size, run=elsewhere), 50, criterion=criterion)
     assert_array_equal(picks.indices, truth.indices)
 
 

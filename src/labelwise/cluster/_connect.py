@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import logging
 from collections.abc import Iterator
@@ -67,19 +68,20 @@ def collect(client: Any, futures: Any, *, patience: float = DESERTED) -> Any:
 
     A lost worker's tasks are done again by the others; Dask waits without end for the first of them to come back.
     """
-    distributed, alone_since = _package("distributed"), None
-    while True:
-        try:
-            with client.as_current():
-                distributed.wait(futures, timeout=LOOK_AGAIN)
-            return client.gather(futures)
-        except distributed.TimeoutError:
-            alone_since = None if client.nthreads() else alone_since or monotonic()
+    return client.sync(_gathered, client, futures, patience)
+
+
+async def _gathered(client: Any, futures: Any, patience: float) -> Any:
+    results, alone_since = asyncio.ensure_future(client.gather(futures, asynchronous=True)), None
+    while not (await asyncio.wait({results}, timeout=LOOK_AGAIN))[0]:
+        alone_since = None if await client.nthreads() else alone_since or monotonic()
         if alone_since is not None and monotonic() - alone_since > patience:
+            results.cancel()
             raise ConnectionError(
                 f"all workers of {client.scheduler.address} are gone, and none has come back in {patience:g} seconds: "
                 f"start some with 'dask worker {client.scheduler.address}'"
             )
+    return results.result()
 
 
 def _package(name: str) -> Any:
@@ -114,6 +116,7 @@ def _local(distributed: Any, n_workers: int) -> Iterator[Any]:
     """Processes of one thread each: the number of workers is the number of cores in use."""
     settings = {f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in MEMORY_IS_KEPT.items()}
     settings |= {f"distributed.nanny.pre-spawn-environ.{name}": "1" for name in ONE_THREAD}
+    settings["distributed.worker.profile.enabled"] = False
     settings["distributed.deploy.lost-worker-timeout"] = "10 minutes"  # a killed worker comes back, but may be slow
     with (
         _package("dask").config.set(settings),
@@ -125,6 +128,6 @@ def _local(distributed: Any, n_workers: int) -> Iterator[Any]:
             dashboard_address=":0",
             silence_logs=logging.ERROR,
         ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
+        distributed.Client(cluster, set_as_default=False, direct_to_workers=True) as client,
     ):
         yield client

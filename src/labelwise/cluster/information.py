@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +19,14 @@ from labelwise.numerics.information import (
     Picks,
     StreamedInformation,
 )
-from labelwise.numerics.information.blocks import ArrayBlock, Block, Refresh, refresh_block, rescore_block, start_block
+from labelwise.numerics.information.blocks import ArrayBlock, Block, Refresh
+from labelwise.numerics.information.groups import Group, refresh_group, rescore_group, start_group
 from labelwise.numerics.information.state import FloatArray, IndexArray
 from labelwise.numerics.information.streamed import Task
 
 IN_HAND = 2  # tasks that each worker has at a time: one to do, one to follow
-CHANGES_BOUNDS = (start_block, refresh_block, rescore_block)  # these return new bounds first; they stay where they are
+TOGETHER = 6  # groups in a task
+CHANGES_BOUNDS = (start_group, refresh_group, rescore_group)  # these return new bounds first; they stay where they are
 
 
 def greedy_information(
@@ -64,57 +67,104 @@ def greedy_information(
 
 
 class BlockRunner:
-    """Who does the work on blocks for `LowRankBlocks.run`: each block has a worker, and its bounds stay there.
+    """Who does the work on blocks for `LowRankBlocks.run`: each group has a worker, and its bounds stay there.
 
-    Results come in the order of the tasks, so that sums over blocks are rounded as on one machine.
+    What a worker does for several groups is one task, so that a scheduler has little to do. Results come in the order
+    of the tasks, so that sums over groups are rounded as on one machine.
     """
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self._blocks: dict[int, tuple[Block, Any]] = {}  # by number: the block as it is here, and there
-        self._shared: tuple[Any, Any] = (None, None)  # the last task that all blocks have in common, sent once
+        self._groups: dict[int, tuple[Group, Any]] = {}  # by number: the group as it is here, and there
+        self._shared: tuple[Any, Any] = (None, None)  # the last task that all groups have in common, sent once
 
     def __call__(self, function: Callable[..., Any], tasks: Iterable[Task]) -> Iterator[tuple[int, Any]]:
-        workers = workers_of(self._client)
-        in_hand: deque[tuple[int, Any, Any]] = deque()
-        for number, block, bounds, task in tasks:
-            in_hand.append((number, *self._submit(function, number, block, bounds, task, near(workers, number))))
-            if len(in_hand) >= IN_HAND * len(workers):
-                yield self._finish(*in_hand.popleft())
-        while in_hand:
-            yield self._finish(*in_hand.popleft())
+        workers, waves, under_way = workers_of(self._client), iter(tasks), deque[list[_Bundle]]()
+        while wave := list(islice(waves, TOGETHER * len(workers))):
+            shares = [[task for task in wave if task[0] % len(workers) == place] for place in range(len(workers))]
+            under_way.append([self._submit(function, share, workers) for share in shares if share])
+            if len(under_way) >= IN_HAND:
+                yield from self._finish(under_way.popleft())
+        for bundles in under_way:
+            yield from self._finish(bundles)
 
-    def _submit(
-        self, function: Callable[..., Any], number: int, block: Block, bounds: Any, task: Any, where: dict[str, Any]
-    ) -> tuple[Any, Any]:
-        """The new bounds if there are any, and the result without them: both still to come."""
-        known = self._blocks.get(number)
-        if known is None or known[0] is not block:  # another pool, or the same after more answers
-            known = self._blocks[number] = block, self._client.submit(_itself, portable(block), **where)
-        parts = tuple(self._sent_once(part, where) for part in task) if function is refresh_block else (task,)
-        done = self._client.submit(_do, function, known[1], bounds, *parts, **where)
+    def _submit(self, function: Callable[..., Any], tasks: Sequence[Task], workers: list[str]) -> _Bundle:
+        numbers = [number for number, _, _, _ in tasks]
+        where = near(workers, numbers[0])
+        before = _Before([bounds for _, _, bounds, _ in tasks])
+        groups = [self._there(number, group, where) for number, group, _, _ in tasks]
+        orders: list[Any] = [order for _, _, _, order in tasks]
+        shared = None
+        if function is refresh_group:
+            shared, orders = self._sent_once(orders[0][0], where), [order[1:] for order in orders]
+        done = self._client.submit(_do, function, groups, before.futures, before.places, shared, orders, **where)
         if function not in CHANGES_BOUNDS:
-            return None, done
-        return self._client.submit(itemgetter(0), done, **where), self._client.submit(itemgetter(1), done, **where)
+            return _Bundle(numbers, None, done)
+        return _Bundle(numbers, done, self._client.submit(itemgetter(1), done, **where))
 
-    def _sent_once(self, part: Any, where: dict[str, Any]) -> Any:
-        if not isinstance(part, Refresh):
-            return part
-        if self._shared[0] is not part:
-            self._shared = part, self._client.submit(_itself, part, **where)
+    def _there(self, number: int, group: Group, where: dict[str, Any]) -> Any:
+        known = self._groups.get(number)
+        if known is None or known[0] is not group:  # another pool, or the same after more answers
+            portables = Group(tuple(portable(block) for block in group.blocks))
+            known = self._groups[number] = group, self._client.submit(_itself, portables, **where)
+        return known[1]
+
+    def _sent_once(self, task: Refresh, where: dict[str, Any]) -> Any:
+        if self._shared[0] is not task:
+            self._shared = task, self._client.submit(_itself, task, **where)
         return self._shared[1]
 
-    def _finish(self, number: int, bounds: Any, result: Any) -> tuple[int, Any]:
-        found = collect(self._client, result)
-        return number, found if bounds is None else (bounds, found)
+    def _finish(self, bundles: Sequence[_Bundle]) -> Iterator[tuple[int, Any]]:
+        found: dict[int, Any] = {}
+        for bundle, results in zip(bundles, collect(self._client, [b.results for b in bundles]), strict=True):
+            for place, (number, result) in enumerate(zip(bundle.numbers, results, strict=True)):
+                found[number] = result if bundle.bounds is None else (Kept(bundle.bounds, place), result)
+        yield from sorted(found.items())
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Bounds of a group that are with a worker."""
+
+    future: Any  # of the bounds of several groups, and of what was found in them
+    place: int
+
+
+class _Bundle(NamedTuple):
+    """What one worker does for some groups."""
+
+    numbers: list[int]
+    bounds: Any  # a future of the new bounds and of what was found, or None where bounds stay as they are
+    results: Any  # a future of what was found
+
+
+class _Before:
+    """Where the bounds of some groups are: futures, each once, and for each group which of them and where in it."""
+
+    def __init__(self, kept: Sequence[Kept | None]) -> None:
+        self.futures = list({id(bounds.future): bounds.future for bounds in kept if bounds is not None}.values())
+        number = {id(future): at for at, future in enumerate(self.futures)}
+        self.places = [None if bounds is None else (number[id(bounds.future)], bounds.place) for bounds in kept]
 
 
 def _itself(thing: Any) -> Any:
     return thing
 
 
-def _do(function: Callable[..., Any], block: Block, bounds: Any, *parts: Any) -> Any:
-    return function(block, bounds, parts if len(parts) > 1 else parts[0])
+def _do(
+    function: Callable[..., Any],
+    groups: Sequence[Group],
+    futures: Sequence[tuple[list[Any], list[Any]]],
+    places: Sequence[tuple[int, int] | None],
+    shared: Refresh | None,
+    orders: Sequence[Any],
+) -> Any:
+    """The results for all groups, or where bounds change, all bounds and all results."""
+    results = []
+    for group, place, order in zip(groups, places, orders, strict=True):
+        bounds = None if place is None else futures[place[0]][0][place[1]]
+        results.append(function(group, bounds, order if shared is None else (shared, *order)))
+    return tuple(map(list, zip(*results, strict=True))) if function in CHANGES_BOUNDS else results
 
 
 # -- blocks that travel -----------------------------------------------------------------------------------------------

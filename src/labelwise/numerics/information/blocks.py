@@ -2,7 +2,8 @@
 
 The streamed engine keeps, for every block, `Bounds`: what is known of its rows, never less than the truth. A function
 here takes a block, its bounds and a task, and returns new bounds and what was `Found`. All can be pickled, so that
-blocks, and their bounds with them, may stay on other machines; `StreamedInformation` never looks inside bounds.
+blocks, and their bounds with them, may stay on other machines; `StreamedInformation`, which hands them out in groups
+(`groups`), never looks inside bounds.
 """
 
 from __future__ import annotations
@@ -112,6 +113,7 @@ class Found:
     left: float  # the highest bound of a score among the other open rows, −inf where there is none
     first: int  # the first row, in the pool, that has it or ties with it
     n_loaded: int  # rows that were loaded
+    n_blocks: int  # blocks that some of them are in
     gram: FloatArray | None = None  # (r, r) Σ f fᵀ/noise over the rows of the rest
 
 
@@ -141,12 +143,16 @@ class Start:
 class Refresh:
     """The task of a later walk, the same for all blocks."""
 
-    covariances: FloatArray  # (2, r, r) M and H now
+    covariances: FloatArray | None  # (2, r, r) M and H now, None where nobody needs them
     steps: FloatArray  # (m, 2, r) the last moves
     count: int  # number of moves
     threshold: float  # rows with bounds below need not be looked at
     is_exact: bool  # whether bounds must become the truth
     keeps_rest: bool  # whether the denominators found now are those to keep, for "mi_fixed_rest"
+
+    def is_exact_for(self, missed: int) -> bool:
+        """Whether rows that have missed so many moves are looked at exactly: they must be, or it is less work."""
+        return self.is_exact or missed > min(len(self.steps), self.steps.shape[2] // 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,8 +209,8 @@ def refresh_block(block: Block, bounds: Bounds, order: tuple[Refresh, News, Want
         return _send(block, bounds, wanted, None)
     factor, noise = block.load(None if stale.size > FEW * block.n_rows else stale)
     loaded = Loaded(factor, stale, np.arange(stale.size) if len(noise) == stale.size else stale)
-    exact = task.is_exact or task.count - int(rows["seen"][stale].min()) > min(len(task.steps), factor.shape[1] // 2)
-    if exact:
+    exact = task.is_exact_for(task.count - int(rows["seen"][stale].min()))
+    if exact and task.covariances is not None:
         residual, inverse_residual = residuals(factor[loaded.places], noise[loaded.places], task.covariances)
         part = rows[stale]
         kernels.apply_residuals(part, residual, inverse_residual, task.count)
@@ -221,15 +227,10 @@ def rescore_block(block: Block, bounds: Bounds, wanted: Wanted) -> tuple[Bounds,
     return _send(block, bounds, wanted, None)
 
 
-def residuals_block(block: Block, bounds: Bounds, covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
+def residuals_block(block: Block, covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(b,) residuals and inverse residuals of all rows, exactly."""
     factor, noise = block.load()
     return residuals(factor, noise, covariances)
-
-
-def load_rows(block: Block, bounds: Bounds | None, rows: IndexArray) -> tuple[Factor, FloatArray]:
-    """Factor and noise of some rows."""
-    return block.load(rows)
 
 
 def _send(
@@ -249,7 +250,8 @@ def _send(
         bounds = replace(bounds, is_open=is_open)
     left = float(scores.max(initial=-np.inf))
     first = block.start + first_of_ties(scores, left, wanted.unit) if left > -np.inf else 0
-    return bounds, Found(candidates, left, first, 0 if loaded is None else int(loaded.factor.shape[0]))
+    n_loaded = 0 if loaded is None else int(loaded.factor.shape[0])
+    return bounds, Found(candidates, left, first, n_loaded, int(n_loaded > 0))
 
 
 def best_first(scores: FloatArray, indices: IndexArray, unit: float) -> IndexArray:

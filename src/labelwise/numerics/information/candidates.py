@@ -13,12 +13,13 @@ from labelwise.numerics.information.blocks import Candidates, best_first, tie_sl
 from labelwise.numerics.information.state import IndexArray
 from labelwise.numerics.information.weights import Factor
 
-CANDIDATE_BYTES = 2**26
+CANDIDATE_BYTES = 2**23  # more are looked at in vain, fewer mean more walks over the pool
 FEWEST_CANDIDATES = 64
+ROOM = 8  # times what is held in the end, while rows come in: making room costs a copy of what is held
 
 
 class Held:
-    """At most twice `capacity` rows while they come in, and in the end the `capacity` best.
+    """The `capacity` best of the rows that come in; a few times as many until the end.
 
     Rows with a score of −inf are dropped. Features are copied once, when it is known whose.
 
@@ -47,7 +48,7 @@ class Held:
             self.cut = last - tie_slack(
                 last, self._unit
             )  # rounding must not keep out a row that comes first among those that tie
-        return self._trim() if scores.size > 2 * self._capacity else None
+        return self._trim() if scores.size > ROOM * self._capacity else None
 
     def finish(self) -> tuple[Candidates, Candidates | None]:
         """The best, in the order of the pool, and those that had to make room at last."""

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from labelwise.numerics.information import _kernels as kernels
-from labelwise.numerics.information import blocks as work
+from labelwise.numerics.information import blocks, groups
 from labelwise.numerics.information.blocks import Block, Candidates, Found, Wanted
-from labelwise.numerics.information.candidates import Held, fitting_rows
+from labelwise.numerics.information.candidates import FEWEST_CANDIDATES, Held, fitting_rows
+from labelwise.numerics.information.groups import Group, grouped
 from labelwise.numerics.information.lazy_rows import NEVER, LazyRows, MoveLog, dense_row
 from labelwise.numerics.information.state import Criterion, FloatArray, IndexArray, InformationState
 from labelwise.numerics.information.weights import Factor, WeightBeliefs, gram
 
 HORIZON = 0.25  # of what the best score has fallen since the start: bounds so far below it are lowered by a walk, too
+FAIR_SHARES = 1.5  # of what is held may come from one group in one walk
 NOTHING_TOLD = 1e-12  # a direction of the weights with a variance this close to its prior
 
-Task: TypeAlias = tuple[int, Block, Any, Any]  # number of the block, the block, its bounds, what to do
+Task: TypeAlias = tuple[int, Group, Any, Any]  # number of the group, the group, its bounds, what to do
 Run: TypeAlias = Callable[[Callable[..., Any], Iterable[Task]], Iterator[tuple[int, Any]]]
 
 
 def run_here(function: Callable[..., Any], tasks: Iterable[Task]) -> Iterator[tuple[int, Any]]:
-    """Do the tasks one after the other in this process; each result comes with the number of its block."""
-    for number, block, bounds, task in tasks:
-        yield number, function(block, bounds, task)
+    """Do the tasks one after the other in this process; each result comes with the number of its group."""
+    for number, group, bounds, task in tasks:
+        yield number, function(group, bounds, task)
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class LowRankBlocks:
         items: both the variance given the chosen and that given the rest are also given these
     in_pool : (n,) mask of the rows that exist; the others are passed over as if the blocks did not have them
     n_candidates : rows held at a time; by default what fits into 64 MiB
-    run : who does the work on blocks: takes a function of `blocks` and tasks, gives results in any order
+    run : who does the work on the blocks: takes a function of `groups` and tasks, gives results in any order
 
     Examples
     --------
@@ -103,23 +105,26 @@ class StreamedInformation(InformationState):
         costs: npt.ArrayLike | None = None,
         eligible: npt.ArrayLike | None = None,
     ) -> None:
-        self._blocks, self._run = list(matrix.blocks), matrix.run
-        self._starts = _checked_starts(self._blocks)
+        self._groups, self._run = grouped(matrix.blocks), matrix.run
+        self._starts = np.array([*(group.start for group in self._groups), sum(g.n_rows for g in self._groups)])
         n, in_pool, known_gram = int(self._starts[-1]), matrix.in_pool, matrix.known_gram
         super().__init__(n, given=given, criterion=criterion, costs=costs, eligible=eligible)
         self._in_pool = np.ones(n, dtype=bool) if in_pool is None else np.asarray(in_pool, dtype=bool)
         self._open &= self._in_pool
         self._unit = max(1.0, 1.0 / float(self._costs.min()))  # of scores, for ties
-        self._bounds: list[Any] = [None] * len(self._blocks)  # may be tokens: they are only handed on
-        self._left = np.full(len(self._blocks), -np.inf)  # highest bound in each block that is not a candidate's
-        self._first = np.zeros(len(self._blocks), dtype=np.int64)  # the first row that has it
-        self._returned: dict[int, list[Candidates]] = {}  # candidates no more, of which the block is not told yet
+        self._bounds: list[Any] = [None] * len(self._groups)  # may be tokens: they are only handed on
+        self._left = np.full(len(self._groups), -np.inf)  # highest bound in each group that is not a candidate's
+        self._first = np.zeros(len(self._groups), dtype=np.int64)  # the first row that has it
+        self._returned: dict[int, list[Candidates]] = {}  # candidates no more, of which the group is not told yet
         self._taken: dict[int, list[int]] = {}  # rows taken that were no candidates, likewise
         self._n_walked, self._best_at_first = 0, np.inf  # moves at the last walk; the best score of all
         self._n_exact = -1  # moves at the last walk that computed scores
         self.walks: list[Walk] = []
         one_row = self._load(np.zeros(1, dtype=np.intp))[0]
         self._capacity = matrix.n_candidates or fitting_rows(one_row)
+        self._at_most = min(
+            self._capacity, max(FEWEST_CANDIDATES, int(FAIR_SHARES * self._capacity / len(self._groups)))
+        )
         self._start(np.zeros((one_row.shape[1],) * 2) if known_gram is None else known_gram, one_row[:0])
 
     def gains(self) -> FloatArray:
@@ -128,8 +133,8 @@ class StreamedInformation(InformationState):
             raise ValueError('gains of the whole pool are not kept for "mi_fixed_rest"; use "mi" or "entropy"')
         gains = np.full(len(self._open), -np.inf)
         covariances = self._log.beliefs.covariances
-        tasks = ((number, block, self._bounds[number], covariances) for number, block in enumerate(self._blocks))
-        for number, (residual, inverse_residual) in self._run(work.residuals_block, tasks):
+        tasks = ((number, group, self._bounds[number], covariances) for number, group in enumerate(self._groups))
+        for number, (residual, inverse_residual) in self._run(groups.residuals_group, tasks):
             amount = residual * inverse_residual if self.criterion == "mi" else residual
             gains[self._span(number)] = 0.5 * np.log(amount)
         gains[~self._open] = -np.inf
@@ -179,12 +184,12 @@ class StreamedInformation(InformationState):
         self._best_at_first = np.inf
         self._candidates.score_by(self._rule())
         wanted = Wanted(self._rule(), np.inf, 0, self._unit)
-        tasks = ((number, block, self._bounds[number], wanted) for number, block in enumerate(self._blocks))
-        for number, result in self._run(work.rescore_block, tasks):
+        tasks = ((number, group, self._bounds[number], wanted) for number, group in enumerate(self._groups))
+        for number, result in self._run(groups.rescore_group, tasks):
             self._keep(number, result)
         for number, returned in self._returned.items():
             for candidates in returned:
-                self._leave(number, candidates.indices, work.row_scores(candidates.rows, self._rule()))
+                self._leave(number, candidates.indices, blocks.row_scores(candidates.rows, self._rule()))
 
     def _rule(self) -> kernels.Rule:
         return self.by_entropy, True, self.criterion == "mi" and not self.by_entropy
@@ -194,26 +199,26 @@ class StreamedInformation(InformationState):
     def _start(self, known: FloatArray, no_rows: Factor) -> None:
         chosen, rest = known + self._given_gram(), np.array(known, dtype=np.float64)
         needs_rest, fixes_rest = self.criterion != "entropy", self.criterion == "mi_fixed_rest"
-        told, held, n_rows = _told(chosen), Held(no_rows, self._capacity, self._unit), 0
+        told, held, n_blocks, n_rows = _told(chosen), Held(no_rows, self._capacity, self._unit), 0, 0
 
         def tasks() -> Iterator[Task]:
-            for number, block in enumerate(self._blocks):
+            for number, group in enumerate(self._groups):
                 span = self._span(number)
-                wanted = Wanted(self._rule(), held.cut, 0 if fixes_rest else self._capacity, self._unit)
+                wanted = Wanted(self._rule(), held.cut, 0 if fixes_rest else self._at_most, self._unit)
                 is_rest = self._in_pool[span] & ~self._given[span]
-                start = work.Start(self._costs[span], is_rest, self._open[span], told, needs_rest, wanted)
-                yield number, block, None, start
+                start = blocks.Start(self._costs[span], is_rest, self._open[span], told, needs_rest, wanted)
+                yield number, group, None, start
 
-        for number, result in self._run(work.start_block, tasks()):
+        for number, result in self._run(groups.start_group, tasks()):
             found = self._keep(number, result)
-            n_rows += found.n_loaded
+            n_blocks, n_rows = n_blocks + found.n_blocks, n_rows + found.n_loaded
             if found.gram is not None:
                 rest += found.gram
             self._put_back(held.add(found.candidates))
         self._log = MoveLog(WeightBeliefs(chosen, rest))
         if not needs_rest:
             self._log.beliefs.covariances[1] = 0.0  # nobody asks, and without the Gram matrix it would be nonsense
-        self.walks.append(Walk(len(self._blocks), n_rows, 0, not needs_rest))
+        self.walks.append(Walk(n_blocks, n_rows, 0, not needs_rest))
         self._hold(held)
         if fixes_rest:
             self._walk(-np.inf, keeps_rest=True)
@@ -229,21 +234,21 @@ class StreamedInformation(InformationState):
         if is_exact:
             self._candidates.sweep()
         held.add(self._held_now())
-        task = work.Refresh(
-            log.beliefs.covariances, log.since(0), log.count, threshold - HORIZON * fall, is_exact, keeps_rest
-        )
+        task = blocks.Refresh(None, log.since(0), log.count, threshold - HORIZON * fall, is_exact, keeps_rest)
+        if task.is_exact_for(log.count):
+            task = replace(task, covariances=log.beliefs.covariances)
 
         def tasks() -> Iterator[Task]:
             for number in np.flatnonzero((self._left >= threshold) & (self._left > -np.inf)).tolist():
-                news = work.News(self._taken.pop(number, []), self._returned.pop(number, []))
-                wanted = Wanted(self._rule(), held.cut, self._capacity, self._unit)
-                yield number, self._blocks[number], self._bounds[number], (task, news, wanted)
+                news = blocks.News(self._taken.pop(number, []), self._returned.pop(number, []))
+                wanted = Wanted(self._rule(), held.cut, self._at_most, self._unit)
+                yield number, self._groups[number], self._bounds[number], (task, news, wanted)
 
-        evicted: list[Candidates | None] = []  # put back after the walk: blocks still to come report for themselves
+        evicted: list[Candidates | None] = []  # put back after the walk: groups still to come report for themselves
         n_blocks, n_rows = 0, 0
-        for number, result in self._run(work.refresh_block, tasks()):
+        for number, result in self._run(groups.refresh_group, tasks()):
             found = self._keep(number, result)
-            n_blocks, n_rows = n_blocks + (found.n_loaded > 0), n_rows + found.n_loaded
+            n_blocks, n_rows = n_blocks + found.n_blocks, n_rows + found.n_loaded
             evicted.append(held.add(found.candidates))
         for candidates in evicted:
             self._put_back(candidates)
@@ -258,7 +263,7 @@ class StreamedInformation(InformationState):
         return found
 
     def _put_back(self, evicted: Candidates | None) -> None:
-        """Candidates that had to make room belong to their blocks again."""
+        """Candidates that had to make room belong to their groups again."""
         if evicted is None:
             return
         numbers = self._number(evicted.indices)
@@ -268,14 +273,14 @@ class StreamedInformation(InformationState):
             self._returned.setdefault(number, []).append(part)
 
     def _leave(self, number: int, indices: IndexArray, scores: FloatArray) -> None:
-        """Some rows of a block have bounds besides those it told of."""
+        """Some rows of a group have bounds besides those it told of."""
         top = float(scores.max(initial=-np.inf))
         if top == -np.inf:
             return
         both = np.append(scores, self._left[number])
         self._left[number] = max(top, self._left[number])
         order = np.argsort(np.append(indices, self._first[number]), kind="stable")
-        place = work.first_of_ties(both[order], self._left[number], self._unit)
+        place = blocks.first_of_ties(both[order], self._left[number], self._unit)
         self._first[number] = np.append(indices, self._first[number])[order[place]]
 
     # -- candidates ---------------------------------------------------------------------------------------------------
@@ -299,20 +304,20 @@ class StreamedInformation(InformationState):
         place = int(np.searchsorted(self._indices, index))
         return place if place < len(self._indices) and self._indices[place] == index else None
 
-    # -- blocks -------------------------------------------------------------------------------------------------------
+    # -- groups -------------------------------------------------------------------------------------------------------
 
     def _span(self, number: int) -> slice:
         return slice(int(self._starts[number]), int(self._starts[number + 1]))
 
     def _number(self, index: Any) -> Any:
-        """The block of a row, or of each of several."""
+        """The group of a row, or of each of several."""
         return np.searchsorted(self._starts, index, side="right") - 1
 
     def _load(self, indices: IndexArray) -> tuple[Factor, FloatArray]:
-        """Some rows, sorted; all of one block."""
+        """Some rows, sorted; all of one group."""
         number = int(self._number(indices[0]))
-        task = (number, self._blocks[number], self._bounds[number], indices - self._starts[number])
-        return next(iter(self._run(work.load_rows, [task])))[1]
+        task = (number, self._groups[number], self._bounds[number], indices - self._starts[number])
+        return next(iter(self._run(groups.load_rows, [task])))[1]
 
     def _given_gram(self) -> FloatArray | float:
         given = np.flatnonzero(self._given)
@@ -332,13 +337,3 @@ def _told(chosen_gram: FloatArray) -> FloatArray | None:
     share = np.maximum(eigenvalues, 0.0) / (1.0 + np.maximum(eigenvalues, 0.0))
     known = share > NOTHING_TOLD
     return np.ascontiguousarray(vectors[:, known] * np.sqrt(share[known]))
-
-
-def _checked_starts(blocks: Sequence[Block]) -> npt.NDArray[np.int64]:
-    """(b + 1,) the first row of each block, and the number of rows."""
-    starts = np.concatenate([[0], np.cumsum([block.n_rows for block in blocks])]).astype(np.int64)
-    if not blocks or starts[-1] == 0:
-        raise ValueError("there are no rows to choose from: give at least one block that has some")
-    if [block.start for block in blocks] != starts[:-1].tolist() or np.any(np.diff(starts) == 0):
-        raise ValueError("blocks must follow one another without gaps, start at row 0, and none may be empty")
-    return starts
