@@ -114,7 +114,9 @@ def _wait_for_a_worker(client: Any, patience: float) -> None:
 @contextmanager
 def _local(distributed: Any, n_workers: int) -> Iterator[Any]:
     """Processes of one thread each: the number of workers is the number of cores in use."""
-    settings = {f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in MEMORY_IS_KEPT.items()}
+    settings: dict[str, Any] = {
+        f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in MEMORY_IS_KEPT.items()
+    }
     settings |= {f"distributed.nanny.pre-spawn-environ.{name}": "1" for name in ONE_THREAD}
     settings["distributed.worker.profile.enabled"] = False
     settings["distributed.deploy.lost-worker-timeout"] = "10 minutes"  # a killed worker comes back, but may be slow

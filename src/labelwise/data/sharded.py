@@ -123,6 +123,9 @@ class ShardedFeatures:
         if indices.size and (indices.min() < 0 or indices.max() >= self.shape[0]):
             raise IndexError(f"rows must lie in 0..{self.shape[0] - 1}, got {indices.min()}..{indices.max()}")
         number = np.searchsorted(self._starts, indices, side="right") - 1
+        if indices.size and number.min() == number.max():
+            shard = int(number[0])
+            return self._converted(self.shards[shard].rows(indices - self._starts[shard]))
         order = np.argsort(number, kind="stable")
         parts = []
         for shard in np.unique(number).tolist():

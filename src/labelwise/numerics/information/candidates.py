@@ -13,7 +13,7 @@ from labelwise.numerics.information.blocks import Candidates, best_first, tie_sl
 from labelwise.numerics.information.state import IndexArray
 from labelwise.numerics.information.weights import Factor
 
-CANDIDATE_BYTES = 2**23  # more are looked at in vain, fewer mean more walks over the pool
+CANDIDATE_BYTES = 2**22  # more are looked at in vain, fewer mean more walks over the pool
 FEWEST_CANDIDATES = 64
 ROOM = 8  # times what is held in the end, while rows come in: making room costs a copy of what is held
 

@@ -65,8 +65,8 @@ def start_group(group: Group, _: None, task: Start) -> tuple[list[Bounds], Found
     for block, (first, last) in zip(group.blocks, pairwise(group.starts - group.start), strict=True):
         part = slice(first, last)
         own = replace(task, cost=task.cost[part], is_rest=task.is_rest[part], is_open=task.is_open[part])
-        bounds, found = work.start_block(block, None, replace(own, wanted=lot.wanted()))
-        lot.add(bounds, found)
+        first_bounds, found = work.start_block(block, None, replace(own, wanted=lot.wanted()))
+        lot.add(first_bounds, found)
         if found.gram is not None:
             total = found.gram if total is None else total + found.gram
     bounds, found = lot.finish()

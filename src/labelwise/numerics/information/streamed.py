@@ -12,14 +12,15 @@ import numpy.typing as npt
 from labelwise.numerics.information import _kernels as kernels
 from labelwise.numerics.information import blocks, groups
 from labelwise.numerics.information.blocks import Block, Candidates, Found, Wanted
-from labelwise.numerics.information.candidates import FEWEST_CANDIDATES, Held, fitting_rows
+from labelwise.numerics.information.candidates import Held, fitting_rows
 from labelwise.numerics.information.groups import Group, grouped
 from labelwise.numerics.information.lazy_rows import NEVER, LazyRows, MoveLog, dense_row
 from labelwise.numerics.information.state import Criterion, FloatArray, IndexArray, InformationState
 from labelwise.numerics.information.weights import Factor, WeightBeliefs, gram
 
-HORIZON = 0.25  # of what the best score has fallen since the start: bounds so far below it are lowered by a walk, too
+HORIZON = 0.5  # of what the best score has fallen since the start: bounds so far below it are lowered by a walk, too
 FAIR_SHARES = 1.5  # of what is held may come from one group in one walk
+FEWEST_SENT = 16  # that a group may send, however many there are
 NOTHING_TOLD = 1e-12  # a direction of the weights with a variance this close to its prior
 
 Task: TypeAlias = tuple[int, Group, Any, Any]  # number of the group, the group, its bounds, what to do
@@ -122,9 +123,8 @@ class StreamedInformation(InformationState):
         self.walks: list[Walk] = []
         one_row = self._load(np.zeros(1, dtype=np.intp))[0]
         self._capacity = matrix.n_candidates or fitting_rows(one_row)
-        self._at_most = min(
-            self._capacity, max(FEWEST_CANDIDATES, int(FAIR_SHARES * self._capacity / len(self._groups)))
-        )
+        fair_share = int(FAIR_SHARES * self._capacity / len(self._groups))
+        self._at_most = min(self._capacity, max(FEWEST_SENT, fair_share))
         self._start(np.zeros((one_row.shape[1],) * 2) if known_gram is None else known_gram, one_row[:0])
 
     def gains(self) -> FloatArray:
