@@ -72,12 +72,15 @@ def measure_picks(folder: Path, n: int, d: int, picks: int) -> dict[str, Any]:
     write_pool(folder / "pool", n, d)
     few, pool = pool_of(folder / "few"), pool_of(folder / "pool")
     alone, (_, truth) = timed(lambda: select(pool, picks), "picks in one process")
-    with connected(1) as one, connected(2) as two:
-        for client in (one, two):
-            picks_on(client, few, 20, block=100)  # compiles, on every worker
-        seconds, found = rounds({1: one, 2: two}, lambda client: picks_on(client, pool, picks), "picks")
-        killed = killed_after(two, seconds[2] / 2)
-        took, survived = timed(lambda: picks_on(two, pool, picks), "picks, one worker killed")
+
+    def compile_all(client: Any) -> None:
+        picks_on(client, few, 20, block=100)  # on every worker
+
+    seconds, found = rounds(compile_all, lambda client: picks_on(client, pool, picks), "picks")
+    with connected(2) as client:
+        compile_all(client)
+        killed = killed_after(client, seconds[2] / 2)
+        took, survived = timed(lambda: picks_on(client, pool, picks), "picks, one worker killed")
     return {
         "picks_one_process_seconds": alone,
         "picks_one_worker_seconds": seconds[1],
@@ -90,14 +93,16 @@ def measure_picks(folder: Path, n: int, d: int, picks: int) -> dict[str, Any]:
 
 
 def rounds(
-    clients: dict[int, Any], task: Callable[[Any], Any], what: str
+    prepare: Callable[[Any], Any], task: Callable[[Any], Any], what: str
 ) -> tuple[dict[int, float], dict[int, list[Any]]]:
-    """Medians of seconds, and all results, by number of workers; these take turns, so that a busy hour counts twice."""
-    seconds: dict[int, list[float]] = {workers: [] for workers in clients}
-    results: dict[int, list[Any]] = {workers: [] for workers in clients}
+    """Medians of seconds, and all results, by number of workers; these take turns, each in a cluster of its own."""
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    results: dict[int, list[Any]] = {1: [], 2: []}
     for _ in range(ROUNDS):
-        for workers, client in clients.items():
-            took, result = timed(lambda c=client: task(c), f"{what}, {workers} workers")
+        for workers in seconds:
+            with connected(workers) as client:
+                prepare(client)
+                took, result = timed(lambda c=client: task(c), f"{what}, {workers} workers")
             seconds[workers].append(took)
             results[workers].append(result)
     return {workers: statistics.median(each) for workers, each in seconds.items()}, results
@@ -157,11 +162,13 @@ def measure_stream(folder: Path, rows: int) -> dict[str, Any]:
     def learn(client: Any, shards: list[Path] = files, **how: Any) -> OnlineBayes:
         return fit_online(OnlineBayes(block_size=HALF), shards, cluster=client, parts=2, reading=reading, **how)
 
-    with connected(1) as one, connected(2) as two:
-        for client in (one, two):
-            learn(client, [held_out] * 2)  # compiles, and every worker reads
-        seconds, found = rounds({1: one, 2: two}, learn, "stream by labels")
-        by_rows, merged = timed(lambda: learn(two, by="rows", merges=5), "stream by rows, 2 workers, 5 merges")
+    def compile_all(client: Any) -> None:
+        learn(client, [held_out] * 2)  # and every worker reads
+
+    seconds, found = rounds(compile_all, learn, "stream by labels")
+    with connected(2) as client:
+        compile_all(client)
+        by_rows, merged = timed(lambda: learn(client, by="rows", merges=5), "stream by rows, 2 workers, 5 merges")
     learnt = [model for each in found.values() for model in each]
     alone, whole = timed(lambda: learnt_here(files, reading), "stream in one process, one bias")
     f1 = {name: macro_f1(model, held_out, names) for name, model in (("2", learnt[-1]), ("r", merged), ("w", whole))}

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any, TypeAlias
 
+from threadpoolctl import threadpool_limits
+
 Cluster: TypeAlias = "Any"  # a distributed.Client, the address of a scheduler, or a number of local workers
 PATIENCE = 15.0  # seconds until a scheduler has to answer, or a worker to turn up
 DESERTED = 120.0  # seconds without any worker after which a computation is given up
@@ -113,7 +115,11 @@ def _wait_for_a_worker(client: Any, patience: float) -> None:
 
 @contextmanager
 def _local(distributed: Any, n_workers: int) -> Iterator[Any]:
-    """Processes of one thread each: the number of workers is the number of cores in use."""
+    """Processes of one thread each: the number of workers is the number of cores in use.
+
+    Until it is closed, matrix products of this process have one thread, too: others would wait for work in a loop, on
+    the cores of the workers.
+    """
     settings: dict[str, Any] = {
         f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in MEMORY_IS_KEPT.items()
     }
@@ -121,6 +127,7 @@ def _local(distributed: Any, n_workers: int) -> Iterator[Any]:
     settings["distributed.worker.profile.enabled"] = False
     settings["distributed.deploy.lost-worker-timeout"] = "10 minutes"  # a killed worker comes back, but may be slow
     with (
+        threadpool_limits(1, user_api="blas"),
         _package("dask").config.set(settings),
         distributed.LocalCluster(
             n_workers=n_workers,
@@ -130,6 +137,6 @@ def _local(distributed: Any, n_workers: int) -> Iterator[Any]:
             dashboard_address=":0",
             silence_logs=logging.ERROR,
         ) as cluster,
-        distributed.Client(cluster, set_as_default=False, direct_to_workers=True) as client,
+        distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield client

@@ -53,7 +53,7 @@ class LowRankBlocks:
     known_gram : (r, r) Σ f fᵀ/noise over rows outside the pool that everything is conditioned on, say the labelled
         items: both the variance given the chosen and that given the rest are also given these
     in_pool : (n,) mask of the rows that exist; the others are passed over as if the blocks did not have them
-    n_candidates : rows held at a time; by default what fits into 64 MiB
+    n_candidates : rows held at a time; by default what fits into 4 MiB
     run : who does the work on the blocks: takes a function of `groups` and tasks, gives results in any order
 
     Examples
