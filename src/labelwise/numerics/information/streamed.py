@@ -18,7 +18,7 @@ from labelwise.numerics.information.lazy_rows import NEVER, LazyRows, MoveLog, d
 from labelwise.numerics.information.state import Criterion, FloatArray, IndexArray, InformationState
 from labelwise.numerics.information.weights import Factor, WeightBeliefs, gram
 
-HORIZON = 0.5  # of what the best score has fallen since the start: bounds so far below it are lowered by a walk, too
+HORIZON = 0.25  # of what the best score has fallen since the start: bounds so far below it are lowered by a walk, too
 FAIR_SHARES = 1.5  # of what is held may come from one group in one walk
 FEWEST_SENT = 16  # that a group may send, however many there are
 NOTHING_TOLD = 1e-12  # a direction of the weights with a variance this close to its prior
