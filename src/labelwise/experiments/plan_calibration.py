@@ -69,12 +69,18 @@ PLANS = (  # for what grows with answers and pool
     Workload(3000, 40, 20, 800, batch=10),
     Workload(8000, 40, 5, 400, batch=100),
 )
+WALKS = (  # for what walks over a pool in shards
+    *POOLS,
+    Workload(20000, 400, 5, 20, batch=10),
+    Workload(4000, 400, 5, 20, batch=40),
+    Workload(40000, 200, 5, 20, batch=20),
+)
 MODELS_OF: Mapping[str, Callable[[], Any]] = {  # of strategies that look at more than probabilities
     "mutual_information": partial(models.LabelGP, "linear"),
     "label_covariance": partial(models.LabelGP, "rbf+linear"),
 }
 IN_SHARDS = ("mutual_information",)
-POOL_SIZES = {"label_covariance": PLANS}
+POOL_SIZES = {"label_covariance": PLANS, "mutual_information": WALKS}
 
 Constants = Mapping[str, Sequence[float]]  # "label_gp.fit": seconds of a unit of each term
 

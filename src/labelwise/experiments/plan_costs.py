@@ -13,7 +13,7 @@ from types import MappingProxyType
 BLOCK = 4096  # items that are believed about at a time
 DOUBLE, SINGLE = 8, 4  # bytes of a number
 RANK = 500  # of the features in which information is computed, at most
-CANDIDATES = 2**26  # bytes of the rows that the streamed engine holds
+CANDIDATES = 2**25  # bytes of the rows that the streamed engine holds while a walk brings in others
 FACTOR_CHUNK = 2**21  # entries of weights that a sweep of a factor model holds
 COMPONENTS = 20  # of a mixture, about
 SAMPLE = 1000  # items that stand for the pool where what an answer takes from its variance is weighed
@@ -145,8 +145,8 @@ def _pool_gram(w: Workload) -> float:
 
 
 def _picks(w: Workload) -> float:
-    """Each pick looks at the rows held."""
-    return float(w.batch * min(w.items * w.rank, CANDIDATES // DOUBLE))
+    """Walks lower the bounds of rows by the picks that these have missed."""
+    return float(w.batch * w.items * w.rank)
 
 
 def _pool_sample(w: Workload) -> float:
