@@ -1,8 +1,11 @@
 """What counts as a cluster, and what is said of the rest."""
 
 import importlib
+import socket
+import threading
 
 import pytest
+from threadpoolctl import threadpool_info
 
 from labelwise.cluster import _connect, connected
 
@@ -17,6 +20,49 @@ def test_what_is_no_cluster_is_refused(wrong):
 def test_an_address_where_nobody_answers(address):
     with pytest.raises(ConnectionError, match="no Dask scheduler answers at"), connected(address, patience=0.5):
         pass
+
+
+@pytest.mark.parametrize("greeting", [b"", b"SSH-2.0-x"])
+def test_an_address_where_something_else_listens(greeting):
+    """Dask's client waits for it without end, or takes its first words for a size."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def greet():
+            line, _ = server.accept()
+            with line:
+                line.sendall(greeting)
+                line.recv(1)
+
+        thread = threading.Thread(target=greet, daemon=True)
+        thread.start()
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(ConnectionError, match=f"no Dask scheduler answers at '{address}'"):
+            connected(address, patience=0.5).__enter__()
+        thread.join(5)
+
+
+def test_tasks_wait_for_workers_that_are_all_gone():
+    distributed = pytest.importorskip("distributed", reason="needs the extra cluster")
+    with (
+        distributed.LocalCluster(n_workers=0, processes=True, scheduler_port=0, dashboard_address=":0") as nobody,
+        distributed.Client(nobody, set_as_default=False) as client,
+    ):
+        with pytest.raises(ConnectionError, match=r"all workers of tcp://.* are gone, and none has come back in 0.2"):
+            _connect.workers_of(client, patience=0.2)
+        nobody.scale(1)
+        assert len(_connect.workers_of(client)) == 1
+
+
+def test_products_of_the_process_that_starts_workers_have_one_thread():
+    pytest.importorskip("distributed", reason="needs the extra cluster")
+
+    def threads():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    before = threads()
+    with connected(1):
+        assert threads() == {1}
+    assert threads() == before
 
 
 def test_a_scheduler_without_workers():

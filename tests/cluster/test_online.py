@@ -122,3 +122,18 @@ def test_merging_often_comes_close_to_one_pass(client):
 def test_what_cannot_be_done_is_said(client, model, options, told):
     with pytest.raises(ValueError, match=told):
         fit_online(model, shards(), cluster=client, **options)
+
+
+def test_shards_of_other_widths_are_named(client):
+    X, Y = np.ones((10, 3)), np.ones((10, 16), dtype=bool)
+    model = OnlineBayes("independent")
+    with pytest.raises(ValueError, match="shard 1 has 7 features, the first has 3"):
+        fit_online(model, [(X, Y), (np.ones((10, 7)), Y)], cluster=client)
+    with pytest.raises(ValueError, match="shard 1 has 9 labels, the first has 16"):
+        fit_online(model, [(X, Y), (X, Y[:, :9])], cluster=client)
+
+
+def test_other_models_are_refused(client):
+    X, Y = np.ones((10, 3)), np.ones((10, 2), dtype=bool)
+    with pytest.raises(ValueError, match="model must be an OnlineBayes, got int"):
+        fit_online(3, [(X, Y)], cluster=client)

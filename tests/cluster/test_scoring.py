@@ -61,3 +61,9 @@ def test_what_cannot_go_to_a_cluster_is_said(client):
         on_cluster(lw.LabelCovariance(), client)
     with pytest.raises(ValueError, match="Dice draws while it scores"):
         campaign(on_cluster(Dice(), client)).ask(3)
+
+
+@pytest.mark.parametrize("wrong", [2, "tcp://127.0.0.1:8786", None])
+def test_what_is_no_client_is_refused(wrong):
+    with pytest.raises(ValueError, match=r"client must be an open distributed.Client, got .*connected\("):
+        on_cluster(lw.MutualInformation(), wrong)

@@ -1,5 +1,6 @@
 """Rows in files against the same rows in one array."""
 
+import os
 import pickle
 from itertools import pairwise
 
@@ -189,3 +190,26 @@ def test_other_errors_say_the_cure(tmp_path):
     np.savez(tmp_path / "two.npz", X=np.ones((1, 1)), Z=np.ones((1, 1)))
     with pytest.raises(FormatError, match="found the arrays X, Z, expected one"):
         ShardedFeatures.open([tmp_path / "two.npz"])
+
+
+@pytest.mark.parametrize("suffix", ["npy", "npz", "parquet"])
+def test_a_shard_with_other_numbers_and_the_same_size_has_changed(tmp_path, suffix):
+    path = tmp_path / f"0.{suffix}"
+
+    def save(value):
+        rows = np.full((4, 2), value)
+        if suffix == "parquet":
+            pq.write_table(pa.table({"a": rows[:, 0], "b": rows[:, 1]}), path)
+        else:
+            (np.save if suffix == "npy" else np.savez)(path, rows)
+
+    save(1.0)
+    X = ShardedFeatures.open([path])
+    there = pickle.loads(pickle.dumps(X))  # a copy on another machine may have another time
+    size = path.stat().st_size
+    save(2.0)
+    os.utime(path, ns=(0, 1_000_000_000))
+    assert path.stat().st_size == size
+    with pytest.raises(FormatError, match="has changed since the pool was opened"):
+        X[[0]]
+    assert_array_equal(there[[0]], [[2.0, 2.0]])

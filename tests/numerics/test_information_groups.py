@@ -37,7 +37,7 @@ def group(factor):
 def start(is_open=None, at_most=N, at_least=-np.inf, rule=MI):
     everyone = np.ones(N // 2, dtype=bool)
     wanted = Wanted(rule, at_least, at_most)
-    return Start(np.ones(N // 2), everyone, everyone if is_open is None else is_open, None, True, wanted)
+    return Start(np.ones(N // 2), everyone, everyone if is_open is None else is_open, None, True, wanted, R)
 
 
 def first_scores(factor):

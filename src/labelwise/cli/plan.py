@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from functools import partial
 from typing import Annotated
@@ -22,7 +23,9 @@ def plan(
     items: Annotated[int, typer.Option(help="Items in the pool.")],
     features: Annotated[int, typer.Option(help="Features of an item.")],
     labels: Annotated[int, typer.Option(help="Labels.")],
-    budget: Annotated[int, typer.Option(help="Items that will have been answered at the end.")] = 1000,
+    budget: Annotated[
+        int | None, typer.Option(help="Items that will have been answered at the end. Default: 1000, or all.")
+    ] = None,
     nonzeros: Annotated[int | None, typer.Option(help="Features of an item that are not zero. Default: all.")] = None,
     batch: Annotated[int, typer.Option(help="Questions in a round.")] = 100,
     seconds: Annotated[float | None, typer.Option(help="Wanted for a round: how many workers does it take?")] = None,
@@ -46,10 +49,10 @@ def plan(
     """
     with user_errors():
         at_least_one("--cores", cores)
-        if memory is not None and memory <= 0:
-            raise ValueError(f"--memory must be positive, got {memory}")
-        if seconds is not None and seconds <= 0:
-            raise ValueError(f"--seconds must be positive, got {seconds}")
+        for name, value in (("--memory", memory), ("--seconds", seconds)):
+            if value is not None and not 0 < value < math.inf:
+                raise ValueError(f"{name} must be positive, got {value:g}")
+        budget = min(1000, max(items, 1)) if budget is None else budget
         workload = Workload(items, features, labels, budget, nonzeros, batch)
         machine = Machine.here()
         machine = replace(

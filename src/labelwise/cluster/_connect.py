@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit
 
 from threadpoolctl import threadpool_limits
 
 Cluster: TypeAlias = "Any"  # a distributed.Client, the address of a scheduler, or a number of local workers
 PATIENCE = 15.0  # seconds until a scheduler has to answer, or a worker to turn up
 DESERTED = 120.0  # seconds without any worker after which a computation is given up
+MANY_FRAMES = 2**16  # no greeting has so many parts
 LOOK_AGAIN = 2.0  # seconds between two looks at whether there are any
 # Dask has its workers give back every page at once; arrays that come and go then cost more in pages than in arithmetic.
 MEMORY_IS_KEPT = {"MALLOC_TRIM_THRESHOLD_": str(2**28), "MALLOC_MMAP_THRESHOLD_": str(2**25)}
@@ -55,9 +58,24 @@ def connected(cluster: Cluster, *, patience: float | None = None) -> Iterator[An
         )
 
 
-def workers_of(client: Any) -> list[str]:
-    """The addresses of the workers there are now, in a fixed order."""
-    return sorted(client.nthreads())
+def workers_of(client: Any, *, patience: float = DESERTED) -> list[str]:
+    """The addresses of the workers there are now, in a fixed order; of the first to return, where all are gone."""
+    if not (workers := sorted(client.nthreads())):
+        try:
+            client.wait_for_workers(1, timeout=patience)
+        except TimeoutError:
+            raise _deserted(client, patience) from None
+        workers = sorted(client.nthreads())
+    return workers
+
+
+def check_client(client: Any) -> None:
+    """Refuse what is not an open client."""
+    if not isinstance(client, _package("distributed").Client) or client.status != "running":
+        raise ValueError(
+            f"client must be an open distributed.Client, got {client!r}: "
+            "'with labelwise.cluster.connected(ADDRESS_OR_NUMBER) as client:' gives one"
+        )
 
 
 def near(workers: list[str], number: int) -> dict[str, Any]:
@@ -79,11 +97,16 @@ async def _gathered(client: Any, futures: Any, patience: float) -> Any:
         alone_since = None if await client.nthreads() else alone_since or monotonic()
         if alone_since is not None and monotonic() - alone_since > patience:
             results.cancel()
-            raise ConnectionError(
-                f"all workers of {client.scheduler.address} are gone, and none has come back in {patience:g} seconds: "
-                f"start some with 'dask worker {client.scheduler.address}'"
-            )
+            raise _deserted(client, patience)
     return results.result()
+
+
+def _deserted(client: Any, patience: float) -> ConnectionError:
+    address = client.scheduler.address
+    return ConnectionError(
+        f"all workers of {address} are gone, and none has come back in {patience:g} seconds: start some with "
+        f"'dask worker {address}'"
+    )
 
 
 def _package(name: str) -> Any:
@@ -95,12 +118,24 @@ def _package(name: str) -> Any:
 
 def _client_at(distributed: Any, address: str, patience: float) -> Any:
     try:
+        _check_greeting(address, patience)
         return distributed.Client(address, timeout=patience, set_as_default=False)
     except (OSError, ValueError) as error:  # a TimeoutError is an OSError, a malformed address a ValueError
         raise ConnectionError(
             f"no Dask scheduler answers at {address!r} ({error or type(error).__name__}): start one with "
             "'dask scheduler' and workers with 'dask worker ADDRESS', and give the address that the scheduler prints"
         ) from error
+
+
+def _check_greeting(address: str, patience: float) -> None:
+    """Dask's own client waits without end where something else listens; a scheduler without TLS speaks first."""
+    place = urlsplit(address if "://" in address else f"tcp://{address}")
+    if place.scheme != "tcp" or place.hostname is None or place.port is None:
+        return
+    with socket.create_connection((place.hostname, place.port), timeout=patience) as line:
+        greeting = line.recv(8)
+    if not 0 < int.from_bytes(greeting, "little") < MANY_FRAMES:  # a message begins with the number of its parts
+        raise OSError("what listens there is no scheduler")
 
 
 def _wait_for_a_worker(client: Any, patience: float) -> None:

@@ -69,6 +69,8 @@ def fit_factors(
         raise ValueError(f'inference={model.inference!r} runs on one machine alone: use inference="map", or model.fit')
     if parts is not None and parts < 1:
         raise ValueError(f"parts must be at least 1, got {parts!r}")
+    if not isinstance(model, CooccurrenceFactors):
+        raise ValueError(f"model must be a CooccurrenceFactors, got {type(model).__name__}")
     with connected(cluster) as client:
         twin: CooccurrenceFactors = clone(model)
         return twin._fit(X, Y, observed, partial(_learn, client, parts), on_step)

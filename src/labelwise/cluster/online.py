@@ -53,7 +53,8 @@ def fit_online(
     shards : files in a format of `open_stream`, which the workers must be able to read; or arrays (X, Y) and
         (X, Y, observed)
     cluster : see `connected`
-    by : "labels" needs labels that are learnt separately: `coupling="independent"`, or "global" with a `block_size`
+    by : "labels" needs labels that are learnt separately: `coupling="independent"`, or "global" with a `block_size`; a
+        model that has learnt before needs a `block_size` in either case
     parts : how many are learnt side by side; by default as many as there are workers. By rows the result depends on it
     merges : by rows, how often the parts exchange what they know; needs at least parts × merges shards
     reading : format and options of `open_stream`. Without `label_names` the shards are gone through for names first
@@ -71,6 +72,8 @@ def fit_online(
     >>> np.array_equal(here.predict_proba(X), there.predict_proba(X))  # doctest: +SKIP
     True
     """
+    if not isinstance(model, OnlineBayes):
+        raise ValueError(f"model must be an OnlineBayes, got {type(model).__name__}")
     if by not in ("labels", "rows"):
         raise ValueError(f'by must be "labels" or "rows", got {by!r}')
     if len(shards) == 0:
@@ -98,7 +101,14 @@ class _Source:
     def of(cls, client: Any, shards: Sequence[Shard], reading: dict[str, Any]) -> _Source:
         paths = [isinstance(shard, str | PathLike) for shard in shards]
         if not any(paths):
-            return cls(tuple(shards), max(np.shape(shard[1])[1] for shard in shards))
+            for number, (X, Y, *_) in enumerate(shards):
+                for what, array, first in (("features", X, shards[0][0]), ("labels", Y, shards[0][1])):
+                    if np.shape(array)[1] != np.shape(first)[1]:
+                        raise ValueError(
+                            f"shard {number} has {np.shape(array)[1]} {what}, the first has {np.shape(first)[1]}: "
+                            "give all shards the same columns"
+                        )
+            return cls(tuple(shards), np.shape(shards[0][1])[1])
         if not all(paths):
             raise ValueError("shards must be all files or all arrays, got both")
         files = tuple(fspath(shard) for shard in shards)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from labelwise.cluster._connect import collect, near, workers_of
+from labelwise.cluster._connect import check_client, collect, near, workers_of
 from labelwise.cluster.information import IN_HAND, BlockRunner
 from labelwise.numerics.choosing import best, open_entries
 from labelwise.posterior import LabelPosterior
@@ -35,6 +35,7 @@ def on_cluster(strategy: Any, client: Any) -> Any:
     ...     campaign = Campaign(pool, model=LabelGP(), strategy=on_cluster(Uncertainty(), client))
     ...     questions = campaign.ask(100)
     """
+    check_client(client)
     if isinstance(strategy, MutualInformation):
         return replace(strategy, run=BlockRunner(client))
     if isinstance(strategy, ScoringStrategy):

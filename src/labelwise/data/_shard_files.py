@@ -62,6 +62,10 @@ class ArrayShard:
         return self.array[rows] if self.is_sparse else np.asarray(self.array[rows])
 
 
+# Of a file when it was opened: bytes, and when it last changed; 0 on another machine, whose copy may have another time.
+Stamp: TypeAlias = tuple[int, int]
+
+
 @dataclass(frozen=True)
 class FileShard:
     """A .npy file, mapped into memory, so that only what is asked for is read; or a .npz file, loaded as a whole."""
@@ -70,11 +74,14 @@ class FileShard:
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     is_sparse: bool
-    size: int  # of the file, when it was opened
+    stamp: Stamp
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "stamp": (self.stamp[0], 0)}
 
     def rows(self, rows: Rows) -> Any:
-        _check_unchanged(self.path, self.size)
-        whole = _mapped(self.path) if self.path.lower().endswith(".npy") else _unpacked(self.path, self.size)
+        _check_unchanged(self.path, self.stamp)
+        whole = _mapped(self.path) if self.path.lower().endswith(".npy") else _unpacked(self.path, self.stamp)
         return whole[rows] if self.is_sparse else np.asarray(whole[rows])
 
 
@@ -87,18 +94,21 @@ class ParquetShard:
     dtype: np.dtype[Any]
     columns: tuple[str, ...]
     ends: tuple[int, ...]  # of the row groups
-    size: int
+    stamp: Stamp
     is_sparse = False
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "stamp": (self.stamp[0], 0)}
+
     def rows(self, rows: Rows) -> npt.NDArray[Any]:
-        _check_unchanged(self.path, self.size)
+        _check_unchanged(self.path, self.stamp)
         wanted = np.arange(self.shape[0])[rows]
         result = np.empty((wanted.size, self.shape[1]), dtype=self.dtype)
         group = np.searchsorted(self.ends, wanted, side="right")
         for number in np.unique(group).tolist():
             start = self.ends[number - 1] if number else 0
             mine = np.flatnonzero(group == number)
-            result[mine] = _row_group(self.path, number, self.columns, self.size)[wanted[mine] - start]
+            result[mine] = _row_group(self.path, number, self.columns, self.stamp)[wanted[mine] - start]
         return result
 
 
@@ -111,15 +121,15 @@ def open_shard(path: Path, features: tuple[str, ...] | None = None, others: tupl
         return _open_parquet(path, features, others)
     if suffix not in SUFFIXES:
         raise FormatError(f"a shard must be a file of {', '.join(SUFFIXES)}; convert it or take it out", path)
-    size = path.stat().st_size
-    whole = _mapped(str(path)) if suffix == ".npy" else _unpacked(str(path), size)
+    stamp = _stamp(path)
+    whole = _mapped(str(path)) if suffix == ".npy" else _unpacked(str(path), stamp)
     if whole.ndim != 2 or whole.dtype.kind not in "fiub":
         raise FormatError(
             f"a shard must hold numbers in two dimensions (items, features), found {whole.dtype} of shape "
             f"{whole.shape}; {CURE}",
             path,
         )
-    return FileShard(str(path), _shape(whole.shape), np.dtype(whole.dtype), bool(sp.issparse(whole)), size)
+    return FileShard(str(path), _shape(whole.shape), np.dtype(whole.dtype), bool(sp.issparse(whole)), stamp)
 
 
 def _mapped(path: str) -> npt.NDArray[Any]:
@@ -131,7 +141,7 @@ def _mapped(path: str) -> npt.NDArray[Any]:
 
 
 @lru_cache(maxsize=1)
-def _unpacked(path: str, size: int) -> Any:
+def _unpacked(path: str, stamp: Stamp) -> Any:
     """The array of a .npz file, made by `scipy.sparse.save_npz` or with the one array X; the last one is kept."""
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -160,17 +170,17 @@ def _open_parquet(path: Path, features: tuple[str, ...] | None, others: tuple[st
         raise FormatError(f"there is no column {missing[0]!r}" if missing else "there are no feature columns", path)
     meta = file.metadata
     ends = np.cumsum([meta.row_group(group).num_rows for group in range(meta.num_row_groups)])
-    size = path.stat().st_size
+    stamp = _stamp(path)
     if meta.num_rows == 0:
         raise FormatError(f"there is no row; {CURE}", path)
-    first = _row_group(str(path), 0, columns, size)
+    first = _row_group(str(path), 0, columns, stamp)
     return ParquetShard(
-        str(path), (int(meta.num_rows), first.shape[1]), first.dtype, columns, tuple(ends.tolist()), size
+        str(path), (int(meta.num_rows), first.shape[1]), first.dtype, columns, tuple(ends.tolist()), stamp
     )
 
 
 @lru_cache(maxsize=2)
-def _row_group(path: str, number: int, columns: tuple[str, ...], size: int) -> npt.NDArray[Any]:
+def _row_group(path: str, number: int, columns: tuple[str, ...], stamp: Stamp) -> npt.NDArray[Any]:
     """(n, d) the features of one row group; the last two are kept."""
     arrow, parquet = need("pyarrow", "io"), need("pyarrow.parquet", "io")
     try:
@@ -189,10 +199,15 @@ def _row_group(path: str, number: int, columns: tuple[str, ...], size: int) -> n
     return parts[0] if len(parts) == 1 else np.hstack(parts)
 
 
-def _check_unchanged(path: str, size: int) -> None:
+def _stamp(path: Path) -> Stamp:
+    return path.stat().st_size, path.stat().st_mtime_ns
+
+
+def _check_unchanged(path: str, stamp: Stamp) -> None:
     if not Path(path).exists():
         raise FileNotFoundError(f"the shard {path!r} is gone: put it back, or open the pool again without it")
-    if Path(path).stat().st_size != size:
+    size, changed = _stamp(Path(path))
+    if size != stamp[0] or stamp[1] not in (0, changed):
         raise FormatError("this shard has changed since the pool was opened; open the pool again", path)
 
 

@@ -51,6 +51,8 @@ def read(path: AnyPath, *, format: str | None = None, **options: Any) -> LabelDa
     >>> data.label_names, data.X.tolist()
     (('red', 'round'), [[1.5], [2.5]])
     """
+    if format is None and not Path(path).exists() and not split_name(path)[1]:
+        raise FileNotFoundError(f"there is no file or folder {str(path)!r}: check the path")
     name, module = _format_of(path, format)
     _check_options(name, module.read, options)
     data: LabelData = module.read(path, **options)

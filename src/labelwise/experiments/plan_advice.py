@@ -79,6 +79,8 @@ def advise(
     machine : by default this one
     seconds : wanted for a round
     """
+    if seconds is not None and not seconds > 0:
+        raise ValueError(f"seconds must be positive, got {seconds!r}")
     machine = machine or Machine.here()
     expectations = tuple(
         expect(model, strategy, workload, calibration, machine, seconds)
@@ -138,10 +140,16 @@ def _choose(
     quick = {(one.model, one.strategy): one for one in possible if seconds is not None or one.round_seconds < 600}
     default = DEFAULT_PAIRS if workload.labels >= PAIRS_FROM else DEFAULT_ITEMS
     if default in quick:
-        return quick[default], "what a campaign of so many labels does by itself, and it fits memory and time"
+        fits = _fits(quick[default])
+        return quick[default], f"what a campaign of so many labels does by itself, and it fits memory and time{fits}"
     for strategy in ("mutual_information", "uncertainty"):
         for model in PREFERRED:
             if (model, strategy) in quick:
-                return quick[model, strategy], f"the first of {', '.join(PREFERRED)} that fits memory and time"
+                one = quick[model, strategy]
+                return one, f"the first of {', '.join(PREFERRED)} that fits memory and time{_fits(one)}"
     cheapest = min(possible, key=lambda one: one.round_seconds)
     return cheapest, "the fastest, as the usual ones take more than ten minutes for a round; say --seconds for workers"
+
+
+def _fits(one: Expectation) -> str:
+    return f", with {one.workers:,} workers" if one.workers and one.workers > 1 else ""

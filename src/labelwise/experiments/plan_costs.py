@@ -16,6 +16,7 @@ RANK = 500  # of the features in which information is computed, at most
 CANDIDATES = 2**25  # bytes of the rows that the streamed engine holds while a walk brings in others
 FACTOR_CHUNK = 2**21  # entries of weights that a sweep of a factor model holds
 COMPONENTS = 20  # of a mixture, about
+MOST = 10**18  # of anything
 SAMPLE = 1000  # items that stand for the pool where what an answer takes from its variance is weighed
 
 
@@ -45,8 +46,13 @@ class Workload:
 
     def __post_init__(self) -> None:
         for name in ("items", "features", "labels", "budget", "batch"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}")
+            value = getattr(self, name)
+            if not isinstance(value, int):
+                raise ValueError(f"{name} must be a whole number, got {value!r}")
+            if value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value!r}")
+            if value > MOST:
+                raise ValueError(f"{name} must be at most 10**18, got a number of {len(str(value))} digits")
         if self.nonzeros is not None and not 1 <= self.nonzeros <= self.features:
             raise ValueError(f"nonzeros must lie between 1 and features={self.features}, got {self.nonzeros!r}")
         if self.budget > self.items:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from labelwise.data import ShardedFeatures
 from labelwise.experiments.simulate import Result
 from labelwise.records import LabelData
 
@@ -107,5 +108,8 @@ def _feed(digest: Any, matrix: Any) -> None:
         matrix.sum_duplicates()  # sorts the columns of each row, too
         for part in (matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data):
             digest.update(part.tobytes())
+    elif isinstance(matrix, ShardedFeatures):
+        for _, rows in matrix.blocks():
+            _feed(digest, rows)
     else:
         digest.update(np.ascontiguousarray(matrix).tobytes())

@@ -84,7 +84,12 @@ def split_labels(model: OnlineBayes, n_parts: int) -> list[tuple[int, OnlineBaye
     Blocks of labels share nothing, so the parts, learnt anywhere and joined, are bit by bit the model learnt at once.
     """
     n_blocks = len(model.state_.blocks)
-    if n_blocks < min(n_parts, 2):
+    if n_blocks < min(n_parts, 2) and model.n_labels_ > LINE:  # fewer labels are one part
+        if model.coupling == "independent":
+            raise ValueError(
+                f"this model was begun elsewhere, with all {model.n_labels_} labels in one block that cannot be split: "
+                "begin it here, or with a block_size, or learn by rows"
+            )
         raise ValueError(
             f"coupling={model.coupling!r} with block_size={model.block_size!r} has one block of {model.n_labels_} "
             "labels, which cannot be split: set block_size to a multiple of 8 below the number of labels (a bias for "

@@ -63,6 +63,10 @@ class ArrayBlock:
 
 def array_blocks(factor: Factor, noise: float | FloatArray, size: int | None = None) -> list[ArrayBlock]:
     """An array, say a memory-mapped one, in blocks of at most `size` rows."""
+    if size is not None and size < 1:
+        raise ValueError(f"size must be at least 1, got {size!r}")
+    if sp.issparse(factor):
+        factor = sp.csr_array(factor)
     n, r = factor.shape
     size = size or max(1, BLOCK_BYTES // (factor.dtype.itemsize * max(1, r)))
     every = np.broadcast_to(np.asarray(noise, dtype=np.float64), n)
@@ -137,6 +141,7 @@ class Start:
     told: FloatArray | None  # (r, t) U with M = I − U Uᵀ where something is known at the start
     needs_gram: bool
     wanted: Wanted
+    width: int  # r
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +184,11 @@ def start_block(block: Block, _: None, task: Start) -> tuple[Bounds, Found]:
     the pool, so in a large pool both are nearly the same; the leverage needs all rows first.
     """
     factor, noise = block.load()
+    if factor.shape[1] != task.width:
+        raise ValueError(
+            f"all blocks must have the same features, got {factor.shape[1]} in rows {block.start} to "
+            f"{block.start + block.n_rows - 1} of the pool, {task.width} in the first"
+        )
     total, norms, longest = _gram_and_norms(factor, task.is_rest / noise if task.needs_gram else None, task.told)
     if not np.isfinite(norms.sum()):
         last = block.start + block.n_rows - 1
@@ -199,10 +209,10 @@ def refresh_block(block: Block, bounds: Bounds, order: tuple[Refresh, News, Want
     """Lower the bounds of all rows that may reach the threshold, by the moves they have missed."""
     task, news, wanted = order
     rows, is_open = bounds.rows.copy(), bounds.is_open.copy()
-    is_open[np.array(news.taken, dtype=np.intp)] = False
     for back in news.returned:
         places = back.indices - block.start
         rows[places], is_open[places] = back.rows, True
+    is_open[np.array(news.taken, dtype=np.intp)] = False  # last: a row may have been returned before it was taken
     bounds = Bounds(rows, is_open, bounds.longest)
     stale = np.flatnonzero((bounds.scores(wanted.rule) >= task.threshold) & is_open)
     if stale.size == 0:

@@ -111,6 +111,12 @@ class StreamedInformation(InformationState):
         n, in_pool, known_gram = int(self._starts[-1]), matrix.in_pool, matrix.known_gram
         super().__init__(n, given=given, criterion=criterion, costs=costs, eligible=eligible)
         self._in_pool = np.ones(n, dtype=bool) if in_pool is None else np.asarray(in_pool, dtype=bool)
+        if self._in_pool.shape != (n,):
+            raise ValueError(f"in_pool must be a mask of the {n} rows, got shape {self._in_pool.shape}")
+        if np.any(self._given & ~self._in_pool):
+            raise ValueError(f"given must be rows of the pool, got {np.flatnonzero(self._given & ~self._in_pool)[:5]}")
+        if matrix.n_candidates is not None and matrix.n_candidates < 1:
+            raise ValueError(f"n_candidates must be at least 1, got {matrix.n_candidates!r}")
         self._open &= self._in_pool
         self._unit = max(1.0, 1.0 / float(self._costs.min()))  # of scores, for ties
         self._bounds: list[Any] = [None] * len(self._groups)  # may be tokens: they are only handed on
@@ -125,7 +131,7 @@ class StreamedInformation(InformationState):
         self._capacity = matrix.n_candidates or fitting_rows(one_row)
         fair_share = int(FAIR_SHARES * self._capacity / len(self._groups))
         self._at_most = min(self._capacity, max(FEWEST_SENT, fair_share))
-        self._start(np.zeros((one_row.shape[1],) * 2) if known_gram is None else known_gram, one_row[:0])
+        self._start(_checked_gram(known_gram, one_row.shape[1]), one_row[:0])
 
     def gains(self) -> FloatArray:
         """(n,) exactly, by a walk over the whole pool; not for "mi_fixed_rest", whose denominators are not kept."""
@@ -149,11 +155,11 @@ class StreamedInformation(InformationState):
                 continue
             place = self._candidates.winner()
             best, winner = self._candidates.best(), int(self._indices[place])
-            self._best_at_first = best if self._best_at_first == np.inf else self._best_at_first
             width = kernels.tie_width(best, float(self._candidates.rows["cost"][place]), self.by_entropy)
             rivals = self._left >= best - width
             settled = not np.any(rivals & ((self._left > best + width) | (self._first < winner)))
             if settled or self._n_exact == self._log.count:  # after an exact walk only rounding could say otherwise
+                self._best_at_first = best if self._best_at_first == np.inf else self._best_at_first
                 return winner
             self._walk(best - width)
 
@@ -181,7 +187,7 @@ class StreamedInformation(InformationState):
 
     def _start_entropy(self) -> None:
         super()._start_entropy()
-        self._best_at_first = np.inf
+        self._best_at_first, self._n_exact = np.inf, -1  # whatever was found out about scores was about others
         self._candidates.score_by(self._rule())
         wanted = Wanted(self._rule(), np.inf, 0, self._unit)
         tasks = ((number, group, self._bounds[number], wanted) for number, group in enumerate(self._groups))
@@ -206,7 +212,7 @@ class StreamedInformation(InformationState):
                 span = self._span(number)
                 wanted = Wanted(self._rule(), held.cut, 0 if fixes_rest else self._at_most, self._unit)
                 is_rest = self._in_pool[span] & ~self._given[span]
-                start = blocks.Start(self._costs[span], is_rest, self._open[span], told, needs_rest, wanted)
+                start = blocks.Start(self._costs[span], is_rest, self._open[span], told, needs_rest, wanted, len(known))
                 yield number, group, None, start
 
         for number, result in self._run(groups.start_group, tasks()):
@@ -229,7 +235,7 @@ class StreamedInformation(InformationState):
         A second walk without a move in between computes the scores themselves: bounds were not enough.
         """
         log, best = self._log, self._candidates.best()
-        fall = self._best_at_first - best if np.isfinite([self._best_at_first, best]).all() else 0.0
+        fall = max(0.0, self._best_at_first - best) if np.isfinite([self._best_at_first, best]).all() else 0.0
         held, is_exact = Held(self._candidates.factor[:0], self._capacity, self._unit), self._n_walked == log.count
         if is_exact:
             self._candidates.sweep()
@@ -327,6 +333,18 @@ class StreamedInformation(InformationState):
                 factor, noise = self._load(part)
                 total = total + gram(factor, 1.0 / noise)
         return total
+
+
+def _checked_gram(known_gram: FloatArray | None, r: int) -> FloatArray:
+    if known_gram is None:
+        return np.zeros((r, r))
+    known = np.asarray(known_gram, dtype=np.float64)
+    if known.shape != (r, r) or not np.isfinite(known).all() or np.any(np.diag(known) < 0.0):
+        raise ValueError(
+            f"known_gram must be a sum of f fᵀ/noise over rows, ({r}, {r}) and finite, got shape {known.shape}"
+            + (f" with {known.min():g} as its least entry" if known.shape == (r, r) else "")
+        )
+    return known
 
 
 def _told(chosen_gram: FloatArray) -> FloatArray | None:
