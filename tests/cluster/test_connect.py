@@ -1,6 +1,7 @@
 """What counts as a cluster, and what is said of the rest."""
 
 import importlib
+import os
 import socket
 import threading
 
@@ -63,6 +64,21 @@ def test_products_of_the_process_that_starts_workers_have_one_thread():
     with connected(1):
         assert threads() == {1}
     assert threads() == before
+
+
+def test_the_environment_is_left_as_it_was():
+    """Numba refuses to compile where its number of threads changed after the first ones ran."""
+    pytest.importorskip("distributed", reason="needs the extra cluster")
+    before = dict(os.environ)
+    with connected(1) as client:
+        assert "NUMBA_NUM_THREADS" not in os.environ or before["NUMBA_NUM_THREADS"] == os.environ["NUMBA_NUM_THREADS"]
+        there = client.submit(dict, client.run(_environment)).result()
+    assert {(each["NUMBA_NUM_THREADS"], each["OMP_NUM_THREADS"]) for each in there.values()} == {("1", "1")}
+    assert dict(os.environ) == before
+
+
+def _environment():
+    return dict(os.environ)
 
 
 def test_a_scheduler_without_workers():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from labelwise.data import ShardedFeatures
 from labelwise.experiments.simulate import Result
 from labelwise.experiments.storage import RunStore, fingerprint, replacing, run_key
 from labelwise.records import LabelData
@@ -106,3 +107,15 @@ def test_an_error_while_writing_leaves_the_old_file_and_nothing_else(tmp_path):
     with pytest.raises(RuntimeError):
         write()
     assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("table.csv", "old")]
+
+
+def test_the_fingerprint_of_a_pool_in_shards_sees_every_row():
+    X = np.arange(12.0).reshape(6, 2)
+    other = X.copy()
+    other[5, 1] += 1.0
+    pools = [
+        LabelData.from_arrays(ShardedFeatures.of(rows[:4], rows[4:]), np.eye(6, 2), label_names=["a", "b"])
+        for rows in (X, X.copy(), other)
+    ]
+    same, again, changed = map(fingerprint, pools)
+    assert same == again != changed

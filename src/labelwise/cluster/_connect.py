@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
+import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any, TypeAlias
@@ -21,7 +22,7 @@ MANY_FRAMES = 2**16  # no greeting has so many parts
 LOOK_AGAIN = 2.0  # seconds between two looks at whether there are any
 # Dask has its workers give back every page at once; arrays that come and go then cost more in pages than in arithmetic.
 MEMORY_IS_KEPT = {"MALLOC_TRIM_THRESHOLD_": str(2**28), "MALLOC_MMAP_THRESHOLD_": str(2**25)}
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @contextmanager
@@ -155,13 +156,15 @@ def _local(distributed: Any, n_workers: int) -> Iterator[Any]:
     Until it is closed, matrix products of this process have one thread, too: others would wait for work in a loop, on
     the cores of the workers.
     """
+    environment = MEMORY_IS_KEPT | dict.fromkeys(ONE_THREAD, "1")
     settings: dict[str, Any] = {
-        f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in MEMORY_IS_KEPT.items()
+        f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in environment.items()
     }
-    settings |= {f"distributed.nanny.pre-spawn-environ.{name}": "1" for name in ONE_THREAD}
+    settings["distributed.nanny.environ.NUMBA_NUM_THREADS"] = "1"  # read late, and numba here must not see it
     settings["distributed.worker.profile.enabled"] = False
     settings["distributed.deploy.lost-worker-timeout"] = "10 minutes"  # a killed worker comes back, but may be slow
     with (
+        _same_environment(environment),
         threadpool_limits(1, user_api="blas"),
         _package("dask").config.set(settings),
         distributed.LocalCluster(
@@ -175,3 +178,16 @@ def _local(distributed: Any, n_workers: int) -> Iterator[Any]:
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield client
+
+
+@contextmanager
+def _same_environment(names: Iterable[str]) -> Iterator[None]:
+    """Afterwards these variables are as before: Dask sets what its workers are to inherit in this process."""
+    before = {name: os.environ.get(name) for name in names}
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
