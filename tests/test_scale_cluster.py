@@ -294,7 +294,7 @@ def test_by_rows_adds_up_natural_parameters(client, on_workers, observed):
 
 @pytest.mark.parametrize("by", ["labels", "rows"])
 def test_parquet_shards_are_read_where_they_are(client, on_workers, tmp_path, by):
-    pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow", reason="needs the extra io")
     shards, X = stream()
     names, paths = [f"l{number:02d}" for number in range(24)], []
     for number, (rows, labels) in enumerate(shards):

@@ -104,8 +104,8 @@ def test_of_equal_rows_the_first_is_picked(criterion):
 
 
 def test_blocks_read_from_shards_of_every_kind(tmp_path):
-    pq = pytest.importorskip("pyarrow.parquet")
-    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra io")
+    pa = pytest.importorskip("pyarrow", reason="needs the extra io")
     F = np.random.default_rng(3).normal(size=(90, 5)).astype(np.float32)
     brute = Brute(F, 0.2).C
     for kind in ("npy", "npz", "sparse", "parquet", "lists"):
