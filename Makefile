@@ -7,15 +7,17 @@ STAMP := $(VENV)/.installed
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
 PYTEST := $(TEST_ENV) $(BIN)/python -m pytest -n auto --dist worksteal -q
 
-.PHONY: help demo test check format bench lock clean
+.PHONY: help demo test check format bench bench-stale docs-commands lock clean
 
 help:
-	@echo "make demo    a campaign from file to report, in under two minutes"
-	@echo "make test    every test and doctest"
-	@echo "make check   format, lint, layers, types, then make test"
-	@echo "make format  let ruff format and sort the sources"
-	@echo "make bench   run every benchmark and save benchmarks/results/*.json"
-	@echo "make lock    write requirements.lock anew from the newest versions"
+	@echo "make demo           a campaign from file to report, in under two minutes"
+	@echo "make test           every test and doctest"
+	@echo "make check          format, lint, layers, types, then make test"
+	@echo "make format         let ruff format and sort the sources"
+	@echo "make bench          run every benchmark and save benchmarks/results/*.json"
+	@echo "make bench-stale    list saved results whose code has changed since"
+	@echo "make docs-commands  write docs/commands.md anew from the commands"
+	@echo "make lock           write requirements.lock anew from the newest versions"
 
 $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -44,6 +46,12 @@ format: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run_all.py
+
+bench-stale: $(STAMP)
+	$(BIN)/python benchmarks/stale.py
+
+docs-commands: $(STAMP)
+	$(BIN)/python docs/commands.py
 
 lock:
 	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import labelwise as lw
-from labelwise.experiments.reproduce.bomc_sets import read_reuters
+from labelwise.studies.papers.sets import read_reuters
 
 FILES = {
     "bibtex": "bibtex/bibtex.arff.gz",

@@ -37,11 +37,10 @@ from sklearn.metrics import f1_score
 from labelwise import ClassMass, OnlineBayes
 from labelwise.cluster import connected, fit_online, greedy_information
 from labelwise.data import ShardedFeatures, open_stream
-from labelwise.numerics.feature_spaces import LinearBlock
 from labelwise.numerics.information import LowRankBlocks
 from labelwise.posterior import MarginalPosterior
 from online import FEATURES, LABELS, rows_of_text
-from scale import NOISE, pool_of, select, write_pool
+from scale import NOISE, LinearBlock, pool_of, select, write_pool
 
 HALF = 152  # labels to a block
 SHARDS = 20

@@ -22,6 +22,7 @@ from peer_tables import tables as of_peers
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 ARENA_METRICS = ("macro_roc_auc", "macro_f1", "precision_at_1_3", "macro_average_precision")
+COSTS = ("scale", "information", "online", "label_gp", "mixture", "targets", "cooccurrence")  # benchmarks
 PAPERS = ("miml", "csbpca", "bomc", "gpb2m", "mllcs")
 VERDICTS = ("holds", "holds in part", "undecided", "does not hold")
 Tables = dict[str, str]  # name to text
@@ -103,6 +104,73 @@ def of_scale(figures: dict[str, Any]) -> Tables:
     return {"scale": table(["", *sizes], rows), "scale facts": table(["", ""], [list(fact) for fact in facts.items()])}
 
 
+def of_costs(saved: Mapping[str, dict[str, Any]]) -> Tables:
+    """What learning and choosing take, each at the size at which it was measured."""
+    scale, information, online = saved["scale"], saved["information"], saved["online"]
+    gp, mixture, targets, factors = saved["label_gp"], saved["mixture"], saved["targets"], saved["cooccurrence"]
+    picks, million = scale["picks"], _count(scale["items"][-1])
+    stream = f"{_count(online['stream_rows'])} rows of {online['nonzeros_per_row']:.0f} non-zeros, 300 labels"
+    rows = [
+        [
+            f"`LabelGP`, fit: {_count(gp['rows'])} items, {gp['labels']} labels, kernel and noise given",
+            _seconds(gp["fit_cpu_seconds"]),
+            "",
+        ],
+        [
+            f"`LabelGP`, fit: {_count(gp['masked_rows'])} items, {gp['masked_labels']} labels, each known of 200 items",
+            _seconds(gp["masked_fit_cpu_seconds"]),
+            "",
+        ],
+        [
+            f"`OrthogonalTargetGP` with `TargetEntropy`: {targets['campaign_queries']} single questions on "
+            f"{targets['campaign_data']}",
+            _seconds(targets["campaign_cpu_seconds"]),
+            "",
+        ],
+        [
+            f"`CooccurrenceFactors`, fit: {factors['large_data']}, {_count(factors['large_items'])} items, "
+            f"{factors['large_factors']} factors, {factors['large_sweeps']} sweeps",
+            f"{_seconds(factors['large_seconds'])} by the clock, both cores",
+            f"{factors['large_peak_gib']:.2f}",
+        ],
+        [
+            f"`OnlineBayes`, one pass over a stream: {stream}",
+            f"{_seconds(online['stream_seconds'])} by the clock, with making up the rows",
+            f"{online['stream_peak_gib'] + online['stream_weights_gib']:.2f}",
+        ],
+        [
+            f"`LabelCovariance` with `LabelMixtureGP`: 10 of {_count(mixture['pool_items'])} items, 300 labels",
+            _seconds(mixture["pool_100k_seconds_default"]),
+            "",
+        ],
+        [
+            f"`MutualInformation`, {information['picks']} of {_count(information['lowrank_items'])} items, "
+            f"{information['lowrank_features']} features, in memory",
+            _seconds(information["lowrank_cpu_seconds"]),
+            f"{information['lowrank_peak_gib']:.2f}",
+        ],
+        [
+            f"`MutualInformation`, {picks} of {million} items, {scale['features']} features, in shards",
+            _seconds(scale["million_cpu_seconds"]),
+            f"{scale['million_peak_gib']:.2f}",
+        ],
+        [
+            f"a round of a `Campaign`: `LabelGP`, {scale['campaign_asked']} of the same {million} items in shards",
+            f"{_seconds(scale['campaign_wall_seconds'])} by the clock",
+            f"{scale['campaign_peak_gib']:.2f}",
+        ],
+    ]
+    return {"costs": table(["what", "processor seconds", "peak memory, GiB"], rows)}
+
+
+def _count(number: float) -> str:
+    return f"{number:,.0f}".replace(",", " ")
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2g}" if value < 10 else f"{value:.0f}"
+
+
 def _yes(value: bool, word: str = "yes") -> str:
     return word if value else "no"
 
@@ -147,13 +215,17 @@ def wanted() -> dict[str, Tables]:
     """Page to its tables, of everything that is saved."""
     found = {}
     for page, (name, make) in PAGES.items():
-        file = RESULTS / f"{name}.json"
-        if file.exists():
-            saved = json.loads(file.read_text(encoding="utf-8"))
-            found[page] = make(saved.get("figures", saved))
-    files = {name: RESULTS / f"reproduce_{name}.json" for name in PAPERS}
-    papers = {name: json.loads(file.read_text(encoding="utf-8")) for name, file in files.items()}
-    return found | {"reproduce.md": of_papers(papers)}
+        if (RESULTS / f"{name}.json").exists():
+            found[page] = make(_figures(name))
+    papers = {name: _figures(f"reproduce_{name}") for name in PAPERS}
+    costs = {name: _figures(name) for name in COSTS}
+    return found | {"reproduce.md": of_papers(papers), "scale.md": of_costs(costs)}
+
+
+def _figures(name: str) -> dict[str, Any]:
+    saved = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    figures: dict[str, Any] = saved.get("figures", saved)
+    return figures
 
 
 def fill(text: str, tables: Tables) -> str:

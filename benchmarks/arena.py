@@ -16,12 +16,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from labelwise.experiments.arena import Arena, Entrant, load_arena, run_loaded, saved_arena
-from labelwise.experiments.arena_findings import as_plain, leagues
-from labelwise.experiments.arena_report import report_arena
-from labelwise.experiments.presets import OURS, RIVALS, SHIPPED
-from labelwise.experiments.simulate import Schedule
-from labelwise.experiments.sources import published
+from labelwise.studies.findings import result_rows
+from labelwise.studies.plans import BUILT_IN_SOURCES, DEFAULT_ENTRANT, RIVAL_STRATEGIES, Arena, Entrant
+from labelwise.studies.report import report_study
+from labelwise.studies.simulate import Schedule
+from labelwise.studies.sources import published
+from labelwise.studies.study import load_arena, run_sets, saved_study
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("LABELWISE_SHARED_DATA", ROOT.parent / "shared" / "data"))
@@ -29,10 +29,10 @@ RESULT = ROOT / "benchmarks" / "results" / "arena.json"
 METRICS = ("macro_roc_auc", "macro_f1", "precision_at_1_3", "macro_average_precision")
 SETS = ("yeast", "emotions", "scene", "medical", "enron", "corel5k", "bibtex", "rcv1sub1", "tmc2007-500")
 ENTRANTS = (
-    OURS,
+    DEFAULT_ENTRANT,
     Entrant("label_gp", ("random", "uncertainty", "mutual_information", "label_covariance", "balanced_pairs")),
     Entrant("orthogonal_target_gp", ("random", "target_entropy")),
-    Entrant("binary_relevance", ("random", "uncertainty", *RIVALS, "balanced_pairs")),
+    Entrant("binary_relevance", ("random", "uncertainty", *RIVAL_STRATEGIES, "balanced_pairs")),
 )
 
 
@@ -49,7 +49,7 @@ def the_arena(quick):
     if not sources:
         say(f"the published data sets are not in {DATA.name}; set LABELWISE_SHARED_DATA. Using what ships instead.")
     schedule = Schedule(start=50, rounds=5, batch=50, pool_limit=1500, test_limit=1000)
-    arena = Arena(tuple(sources) or SHIPPED, ENTRANTS, (0, 1, 2), schedule, "arena", METRICS)
+    arena = Arena(tuple(sources) or BUILT_IN_SOURCES, ENTRANTS, (0, 1, 2), schedule, "arena", METRICS)
     if not quick:
         return arena
     few = Schedule(start=20, rounds=2, batch=10, pool_limit=200, test_limit=200)
@@ -82,19 +82,19 @@ def main():
     folder = options.out / "quick" if options.quick else options.out
     loaded = load_arena(arena, check=not options.saved)
     if options.saved:
-        result = saved_arena(arena, loaded, folder)
+        result = saved_study(arena.name, loaded, folder, is_scaled=True)
     else:
-        result = run_loaded(arena, loaded, folder, jobs=options.jobs, on_run=progress)
+        result = run_sets(arena.name, loaded, folder, jobs=options.jobs, on_run=progress, is_scaled=True)
     figures = {
-        "sets": {name: study.facts["data"] for name, study in result.studies.items()},
-        "runs": sum(len(study.results) for study in result.studies.values()),
+        "sets": {name: study.facts["data"] for name, study in result.sets.items()},
+        "runs": sum(len(study.results) for study in result.sets.values()),
         "runs_of_the_whole_arena": len(arena.sources) * len(arena.arms()) * len(arena.seeds),
-        "standings": [rounded(row) for league in leagues(result.table) for row in as_plain(league, METRICS)],
+        "standings": [rounded(row) for row in result_rows(result.table, METRICS)],
         "at_the_end": set_by_set(result),
     }
-    if not options.quick and arena.sources != SHIPPED:
+    if not options.quick and arena.sources != BUILT_IN_SOURCES:
         RESULT.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    report_arena(result, folder)
+    report_study(result, METRICS, folder)
     print(json.dumps(figures))
 
 

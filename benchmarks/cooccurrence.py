@@ -25,8 +25,8 @@ from threadpoolctl import threadpool_limits
 
 import labelwise as lw
 from labelwise.models import CooccurrenceTransfer
-from labelwise.numerics.factor_model import Counts, FactorData, FactorFit, Penalties, start_factors
-from labelwise.numerics.feature_regression import FeatureRegression
+from labelwise.numerics.factors.model import Counts, FactorData, FactorFit, Penalties, start_factors
+from labelwise.numerics.gp.feature_regression import FeatureRegression
 from labelwise.numerics.weighted_ridge import RowSolver
 
 ROOT = Path(__file__).resolve().parents[1]

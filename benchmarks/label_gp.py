@@ -16,7 +16,7 @@ Cost, in CPU seconds with one thread, all figures ratios within this run on made
 Quality, on 200 random rows of published sets read from the folder LABELWISE_SHARED_DATA or ../shared/data beside the
 repository, left out where they are absent: macro ROC AUC, mean precision at 1, 2, 3 and log loss of the calibrated
 probabilities, of the clipped regression means, and of one-vs-rest logistic regression (C = 10) on features prepared
-alike. A full run writes benchmarks/results/label_gp.json.
+alike. The last line printed is one JSON object.
 """
 
 import argparse
@@ -33,13 +33,12 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from threadpoolctl import threadpool_limits
 
 import labelwise as lw
-from labelwise.experiments.metrics import log_loss, macro_roc_auc, precision_at
 from labelwise.numerics.feature_scaling import learn_scaling
-from labelwise.numerics.kernels import Kernel
+from labelwise.numerics.gp.kernels import Kernel
+from labelwise.numerics.metrics import log_loss, macro_roc_auc, precision_at
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("LABELWISE_SHARED_DATA", ROOT.parent / "shared" / "data"))
-RESULT = ROOT / "benchmarks" / "results" / "label_gp.json"
 SETS = {
     "yeast": "yeast.arff.gz",
     "enron": "enron.arff.gz",
@@ -155,7 +154,7 @@ def quality(name, seeds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="smaller sizes, two sets, one seed; no file")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes, two sets, one seed")
     quick = parser.parse_args().quick
     rng = np.random.default_rng(0)
     with threadpool_limits(1):
@@ -170,9 +169,6 @@ def main():
                 say(f"{name} done")
             else:
                 say(f"{name} is not there; set LABELWISE_SHARED_DATA")
-    if not quick:
-        RESULT.parent.mkdir(exist_ok=True)
-        RESULT.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(result))
 
 

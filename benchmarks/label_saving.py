@@ -28,8 +28,8 @@ from threadpoolctl import threadpool_limits
 
 import labelwise as lw
 from _label_saving_sets import available, load, split
-from labelwise.experiments import Answerer
-from labelwise.experiments.metrics import evaluate
+from labelwise.numerics.metrics import evaluate
+from labelwise.studies import Answerer
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("LABELWISE_SHARED_DATA", ROOT.parent / "shared" / "data"))

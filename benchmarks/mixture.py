@@ -6,7 +6,7 @@ All with one thread and in CPU seconds, on made-up data:
 
 * `sweep_ratio_to_lapack`: one sweep over all parameters of a mixture of k components, over k times one `potrf` and
   one `trsm` with n right-hand sides, for n = 400 and 800; the worse of the two.
-* `pool_100k_seconds`: seconds of one core to choose ten of 100 000 items by `LabelCovariance.published()`: all scored
+* `pool_100k_seconds`: seconds of one core to choose ten of 100 000 items by `LabelCovariance.paper()`: all scored
   roughly, the best few per cent closely; 300 training items, one mixture of 20 components with variational gates, 300
   labels. `pool_100k_seconds_default` is the same for model and strategy without any option: four mixtures.
 * `top100_overlap`: of the 100 items with the highest exact scores in a pool of 5 000, how many the two passes choose;
@@ -26,10 +26,16 @@ from scipy.linalg import blas, lapack
 from threadpoolctl import threadpool_limits
 
 import labelwise as lw
-from labelwise.numerics.kernels import Kernel
-from labelwise.numerics.label_mixture import MixtureLabels, MixtureState, sweep
-from labelwise.numerics.mixture_covariance import mixture_factor, mixture_log_determinants, own_variances
-from labelwise.numerics.mixture_gates import KernelGates
+from labelwise.numerics.gp.kernels import Kernel
+from labelwise.numerics.mixture.bernoulli_mixture import (
+    MixtureLabels,
+    MixtureState,
+    mixture_factor,
+    mixture_log_determinants,
+    own_variances,
+    sweep,
+)
+from labelwise.numerics.mixture.gates import KernelGates
 
 
 def say(text):
@@ -91,7 +97,7 @@ def overlap(seed):
     posterior = variational(seed).fit(X[:300], Y[:300]).posterior(X[300:])
     closed = sp.csr_array((5000, 60), dtype=bool)
     two_passes, exact = (
-        lw.LabelCovariance.published(exact_share=share).choose(posterior, closed, 100, np.random.default_rng(0)).rows
+        lw.LabelCovariance.paper(exact_share=share).choose(posterior, closed, 100, np.random.default_rng(0)).rows
         for share in (0.05, 1.0)
     )
     return len(set(two_passes.tolist()) & set(exact.tolist()))
@@ -129,7 +135,7 @@ def main():
         say("overlap done")
         n_pool = 10_000 if quick else 100_000
         result["pool_items"] = n_pool
-        published = lw.LabelCovariance.published()
+        published = lw.LabelCovariance.paper()
         result["pool_100k_seconds"] = pool_seconds(n_pool, variational(), published, rng) * 100_000 / n_pool
         if not quick:
             default = lw.LabelMixtureGP(random_state=0), lw.LabelCovariance()

@@ -165,7 +165,8 @@ def train_on_stream(text_gb: float) -> dict[str, float]:
     model, start = OnlineBayes(), time.perf_counter()
     for X, Y in stream(text_gb):
         model.partial_fit(X, Y)
-    weights = model.state_.weight_bytes
+    state = model.state_
+    weights = sum(block.weights[: state.n_rows].nbytes for block in state.blocks)
     return {
         "stream_peak_gib": (peak_bytes() - weights) / GIB,
         "stream_weights_gib": weights / GIB,

@@ -35,6 +35,7 @@ from labelwise import Answer, LabelData
 from labelwise.labelling import Project
 from labelwise.labelling.demo import make_demo_projects
 from labelwise.labelling.store.trainings import read_trainings
+from labelwise.labelling.web.reach import local_secret
 
 SIZES = {"quick": (1_000, 50, 2, 20), "full": (10_000, 200, 7, 150)}  # items, labels, starts, answers
 KNOWN = 300  # items answered before
@@ -76,14 +77,15 @@ def serve(location: str, port: int) -> Iterator[None]:
         process.wait()
 
 
-def open_page(page: Page, port: int) -> None:
+def open_page(page: Page, location: str, port: int) -> None:
     """Until the first question is on screen."""
     while True:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 break
         time.sleep(0.02)
-    page.goto(f"http://127.0.0.1:{port}/", wait_until="commit")
+    secret = local_secret(Path(f"{location}.derived"))
+    page.goto(f"http://127.0.0.1:{port}/local/{secret}", wait_until="commit")
     page.wait_for_selector("#desk:not([hidden])", timeout=60_000)
 
 
@@ -95,7 +97,7 @@ def time_starts(browser: Browser, location: str, repeats: int) -> list[float]:
         page, port = context.new_page(), free_port()
         began = time.perf_counter()
         with serve(location, port):
-            open_page(page, port)
+            open_page(page, location, port)
             seconds.append(time.perf_counter() - began)
             context.close()
     return seconds
@@ -121,10 +123,11 @@ def time_answers(browser: Browser, location: str, answers: int) -> tuple[dict[st
     port, context = free_port(), browser.new_context(viewport={"width": 1180, "height": 760})
     page = context.new_page()
     with serve(location, port), Project(location) as project:
-        open_page(page, port)
+        open_page(page, location, port)
         before = wait_for_training(project)
         page.evaluate(WATCH)
         for number in range(1, answers + 1):
+            page.wait_for_selector("html[data-ready]", timeout=60_000)  # keys that come earlier do not count
             page.keyboard.press("y")
             page.keyboard.press("Enter")
             page.wait_for_selector(f'#saved[data-saved="{number}"]', timeout=60_000)

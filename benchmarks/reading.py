@@ -5,7 +5,10 @@
 Reads imdb (120 919 items, 1 001 features, 28 labels, 15 MiB of text in 2.3 MiB of bz2) from LABELWISE_SHARED_DATA, or
 from ../shared/data beside the repository; where it is absent, a synthetic file of the same shape. --quick reads an
 eighth of the rows. Both readers uncompress the file themselves; what that alone takes is measured too, and reading the
-uncompressed file. The last line printed is one JSON object.
+uncompressed file.
+
+All times are CPU seconds of this process. Both readers take turns, and a speedup is the median of its rounds: other
+work on the machine does not decide. The last line printed is one JSON object.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import bz2
 import json
 import os
 import platform
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -27,10 +31,11 @@ import arff as liac
 import numpy as np
 
 import labelwise
-from labelwise.data import meka
-from labelwise.data._arff import read_arff
+from labelwise.data.formats.arff import meka
+from labelwise.data.formats.arff.reader import read_arff
 
 ROWS = 120_919
+ROUNDS = 5
 MEMORY_SCRIPT = """
 import json, sys
 sys.path.insert(0, {folder!r})
@@ -70,17 +75,25 @@ def uncompress(path: str) -> None:
             pass
 
 
-def timed(call: Callable[[str], Any], path: str) -> tuple[float, float, Any]:
-    """Seconds on the wall and of the processor, and the result."""
-    wall, processor = time.perf_counter(), time.process_time()
+def timed(call: Callable[[str], Any], path: str) -> tuple[float, Any]:
+    """CPU seconds of this process, and the result."""
+    start = time.process_time()
     result = call(path)
-    return time.perf_counter() - wall, time.process_time() - processor, result
+    return time.process_time() - start, result
 
 
-def fastest(call: Callable[[str], Any], path: str, times: int) -> tuple[float, float]:
-    """The least of several times, on the wall and of the processor: what is above it is the machine's other work."""
-    walls, processors, _ = zip(*(timed(call, path) for _ in range(times)), strict=True)
-    return min(walls), min(processors)
+def in_turn(calls: dict[str, tuple[Callable[[str], Any], str]], rounds: int) -> dict[str, list[float]]:
+    """CPU seconds of each call in each round; a result is dropped before the next call."""
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, (call, path) in calls.items():
+            seconds[name].append(timed(call, path)[0])
+    return seconds
+
+
+def speedups(ours: list[float], theirs: list[float]) -> list[float]:
+    """Theirs over ours, round by round."""
+    return [b / a for a, b in zip(ours, theirs, strict=True)]
 
 
 def load_kernels(path: str) -> None:
@@ -148,39 +161,48 @@ def prepare(folder: Path, quick: bool) -> tuple[Path, str]:
     return folder / "part.arff.bz2", "an eighth of imdb"
 
 
-def measure(path: Path, source: str, ten_rows: Path) -> dict[str, Any]:
-    """All figures; our reads stand on both sides of the rival's, so that a busy machine burdens both."""
-    name = str(path)
-    first, _, data = timed(labelwise.read, name)
-    before = fastest(labelwise.read, name, 3)
-    *rival_times, table = timed(read_liac, name)
-    if facts_of(data) != facts_of_liac(table):
-        raise AssertionError(f"the readers disagree: {facts_of(data)} and {facts_of_liac(table)}")
-    del table
-    wall, processor = map(min, before, fastest(labelwise.read, name, 3))
-    rival, rival_processor = map(min, rival_times, fastest(read_liac, name, 1))
-    unpack, unpack_processor = fastest(uncompress, name, 5)
+def check_agreement(path: str) -> tuple[float, int]:
+    """CPU seconds of the first read in this process, and the items; both readers must find the same."""
+    first, data = timed(labelwise.read, path)
+    ours, theirs = facts_of(data), facts_of_liac(read_liac(path))
+    if ours != theirs:
+        raise AssertionError(f"the readers disagree: {ours} and {theirs}")
+    return first, data.n_items
+
+
+def measure(path: Path, source: str, ten_rows: Path, rounds: int) -> dict[str, Any]:
+    """All figures of a file."""
     plain = ten_rows.with_name("plain.arff")
     plain.write_bytes(bz2.decompress(path.read_bytes()))
-    plain_wall, plain_processor = fastest(labelwise.read, str(plain), 5)
-    plain_rival, plain_rival_processor = fastest(read_liac, str(plain), 1)
+    first, n_items = check_agreement(str(path))
+    seconds = in_turn(
+        {
+            "ours": (labelwise.read, str(path)),
+            "theirs": (read_liac, str(path)),
+            "uncompressing": (uncompress, str(path)),
+            "ours_plain": (labelwise.read, str(plain)),
+            "theirs_plain": (read_liac, str(plain)),
+        },
+        rounds,
+    )
+    median = {name: statistics.median(each) for name, each in seconds.items()}
+    faster = speedups(seconds["ours"], seconds["theirs"])
     return {
-        "speedup_over_liac_arff": round(rival / wall, 2),
+        "speedup_over_liac_arff": round(statistics.median(faster), 2),
+        "speedup_of_each_round": [round(each, 2) for each in faster],
+        "plain_text_speedup": round(statistics.median(speedups(seconds["ours_plain"], seconds["theirs_plain"])), 2),
         "peak_mib": peak_mib("labelwise", path, ten_rows),
-        "speedup_in_processor_time": round(rival_processor / processor, 2),
-        "seconds": round(wall, 3),
-        "processor_seconds": round(processor, 3),
-        "seconds_of_first_read": round(first, 3),
-        "liac_arff_seconds": round(rival, 3),
-        "liac_arff_processor_seconds": round(rival_processor, 3),
-        "uncompressing_seconds": round(unpack, 3),
-        "uncompressing_share": round(unpack_processor / processor, 3),
-        "plain_text_seconds": round(plain_wall, 3),
-        "plain_text_speedup": round(plain_rival / plain_wall, 2),
-        "plain_text_speedup_in_processor_time": round(plain_rival_processor / plain_processor, 2),
         "liac_arff_peak_mib": peak_mib("liac-arff", path, ten_rows),
+        "cpu_seconds": round(median["ours"], 3),
+        "cpu_seconds_of_first_read": round(first, 3),
+        "liac_arff_cpu_seconds": round(median["theirs"], 3),
+        "uncompressing_cpu_seconds": round(median["uncompressing"], 3),
+        "uncompressing_share": round(median["uncompressing"] / median["ours"], 3),
+        "plain_text_cpu_seconds": round(median["ours_plain"], 3),
+        "liac_arff_plain_text_cpu_seconds": round(median["theirs_plain"], 3),
+        "rounds": rounds,
         "text_mib": round(plain.stat().st_size / 2**20, 1),
-        "items": data.n_items,
+        "items": n_items,
         "source": source,
     }
 
@@ -193,14 +215,14 @@ def main() -> None:
         path, source = prepare(Path(folder), quick)
         ten_rows = Path(folder) / "ten_rows.arff.bz2"
         write_synthetic(ten_rows, 10)
-        figures = measure(path, source, ten_rows)
-    plain_rival = figures["plain_text_seconds"] * figures["plain_text_speedup"]
+        figures = measure(path, source, ten_rows, 3 if quick else ROUNDS)
+    shown = {name: f"{value:.2f}" for name, value in figures.items() if "cpu_seconds" in name}
     rows = [
         ("", "labelwise", "liac-arff"),
-        ("seconds", f"{figures['seconds']:.2f}", f"{figures['liac_arff_seconds']:.2f}"),
-        ("  of which to uncompress", *[f"{figures['uncompressing_seconds']:.2f}"] * 2),
-        ("seconds, uncompressed file", f"{figures['plain_text_seconds']:.2f}", f"{plain_rival:.2f}"),
-        ("first read in the process", f"{figures['seconds_of_first_read']:.2f}", ""),
+        ("CPU seconds", shown["cpu_seconds"], shown["liac_arff_cpu_seconds"]),
+        ("  of which to uncompress", *[shown["uncompressing_cpu_seconds"]] * 2),
+        ("CPU seconds, plain file", shown["plain_text_cpu_seconds"], shown["liac_arff_plain_text_cpu_seconds"]),
+        ("first read in the process", shown["cpu_seconds_of_first_read"], ""),
         ("peak memory added, MiB", str(figures["peak_mib"]), str(figures["liac_arff_peak_mib"])),
     ]
     print(f"{figures['items']} items, {figures['text_mib']} MiB of text, {source}")

@@ -7,8 +7,8 @@ linear kernel and bias on rows of unit length, its noise chosen by the evidence.
 recovered by `recover_fast` with `smoothed_score`, and those of some of them by `recover_vb` with 15 iterations, whose
 time is scaled to 2000: its cost per item is the same for all. CPU seconds, both with one thread. Precision at 1, 2 and
 3 is compared on the rows that both have recovered. The set is read from the folder LABELWISE_SHARED_DATA, or
-../shared/data beside the repository; without it a made-up set of the same shape is used. A full run writes
-benchmarks/results/recovery.json.
+../shared/data beside the repository; without it a made-up set of the same shape is used. The last line
+printed is one JSON object.
 """
 
 import argparse
@@ -24,14 +24,13 @@ from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
 import labelwise as lw
-from labelwise.numerics.fast_recovery import recover_fast, smoothed_score
-from labelwise.numerics.gaussian_recovery import ridge_prior
-from labelwise.numerics.label_codes import CompressedLabels, encode, gaussian_projection
-from labelwise.numerics.sparse_recovery import recover_vb
+from labelwise.numerics.recovery.fast_recovery import recover_fast, smoothed_score
+from labelwise.numerics.recovery.gaussian_recovery import ridge_prior
+from labelwise.numerics.recovery.label_codes import CompressedLabels, encode, gaussian_projection
+from labelwise.numerics.recovery.sparse_recovery import recover_vb
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("LABELWISE_SHARED_DATA", ROOT.parent / "shared" / "data"))
-RESULT = ROOT / "benchmarks" / "results" / "recovery.json"
 N_TRAIN, N_TEST, SWEEPS = 500, 2000, 15
 
 
@@ -132,7 +131,7 @@ def compare(n_vb):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="the variational updates on 20 rows, not 1000; no file")
+    parser.add_argument("--quick", action="store_true", help="the variational updates on 20 rows, not 1000")
     quick = parser.parse_args().quick
     numba.set_num_threads(1)
     with threadpool_limits(1):
@@ -142,8 +141,6 @@ def main():
     }
     for key, value in result.items():
         say(f"{key:36s} {value}")
-    if not quick and result["data"] == "delicious":
-        RESULT.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(result))
 
 

@@ -4,7 +4,13 @@
 
 A benchmark is a script that prints one JSON object as its last line. Figures go to results/NAME.json; with --quick they
 are only printed, unless --out says where to keep them, since quick figures are not for the record. One that fails does
-not stop the others; the exit code is the number that failed.
+not stop the others; the exit code is the number that failed. `--only reproduce_PAPER` runs `labelwise reproduce PAPER`
+from the beginning, which takes hours: it runs only if it is named.
+
+Each result says which code it measured: the version, the commit, and a hash of every source file of labelwise and of
+this folder that the benchmark or one of its child processes loaded. stale.py lists the results whose code has changed.
+A benchmark that keeps finished runs in runs/NAME takes them as they are, whatever code made them. If that folder is
+there at the start, the result says so (`earlier_runs`). Delete it to measure everything with the present code.
 """
 
 from __future__ import annotations
@@ -22,8 +28,15 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent))  # also where this file is loaded from elsewhere
+
+from _sources import commit_of, hashes, recording
+
 LIBRARIES = ("labelwise", "numpy", "scipy", "scikit-learn", "numba", "pandas", "liac-arff")
-HOUR = 3600.0
+NO_BENCHMARKS = ("run_all", "stale")
+PAPER = "reproduce_"  # a name that begins so is a paper's
+REPRODUCE = "import sys; from labelwise.cli import main; sys.argv[0] = 'labelwise'; main()"
+LONGEST_HOURS = 4  # for one benchmark; fifty people label for half an hour on each database
 
 
 def machine() -> dict[str, Any]:
@@ -63,28 +76,57 @@ def version_of(name: str) -> str | None:
 
 
 def names_in(folder: Path) -> list[str]:
-    """The benchmarks of a folder: its scripts but this one and those that start with an underscore."""
-    return sorted(path.stem for path in folder.glob("*.py") if path.stem != "run_all" and not path.stem.startswith("_"))
+    """The benchmarks of a folder: its scripts but the runner, the lister and those that start with an underscore."""
+    names = (path.stem for path in folder.glob("*.py"))
+    return sorted(name for name in names if name not in NO_BENCHMARKS and not name.startswith("_"))
 
 
-def run(script: Path, quick: bool) -> dict[str, Any]:
-    """Run one benchmark and return its figures; RuntimeError says why there are none."""
-    command = [sys.executable, str(script), *(["--quick"] if quick else [])]
+def command_of(name: str, folder: Path, scratch: Path, quick: bool) -> list[str]:
+    """What to run: a script of the folder, or the reproduction of a paper in an empty folder."""
+    options = ["--quick"] if quick else []
+    if not name.startswith(PAPER):
+        return [sys.executable, str(folder / f"{name}.py"), *options]
+    words = ["reproduce", name.removeprefix(PAPER), "--json", "--out", str(scratch / "paper")]
+    return [sys.executable, "-c", REPRODUCE, *words, *options]
+
+
+def run(name: str, folder: Path, quick: bool) -> dict[str, Any]:
+    """Run one benchmark and return its record; RuntimeError says why there is none."""
+    facts, start, started = machine(), time.perf_counter(), time.time()
+    kept = folder.parent / "runs" / name
+    earlier = kept.is_dir() and not quick
+    if earlier:
+        print(f"{name} may take over runs of earlier code: {kept} is there", file=sys.stderr, flush=True)
+    with recording(folder) as (environment, notes):
+        figures = figures_of(command_of(name, folder, notes.parent, quick), environment)
+        loaded = {*notes.read_text(encoding="utf-8").splitlines()}
+    script = folder / f"{name}.py"
+    sources = hashes(loaded | ({str(script)} if script.exists() else set()), folder, started)
+    code = {"version": version_of("labelwise"), **commit_of(folder), "earlier_runs": earlier, "sources": sources}
+    record = {"benchmark": name, "quick": quick, "seconds": round(time.perf_counter() - start, 1), "machine": facts}
+    return record | (figures if name.startswith(PAPER) else {"figures": figures}) | {"code": code}
+
+
+def figures_of(command: list[str], environment: dict[str, str]) -> dict[str, Any]:
+    """The JSON object that a command prints as its last line, or as all it prints."""
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=HOUR, check=False)
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, text=True, timeout=3600 * LONGEST_HOURS, env=environment, check=False
+        )
     except subprocess.TimeoutExpired:
-        raise RuntimeError("it took more than an hour") from None
+        raise RuntimeError(f"it took more than {LONGEST_HOURS} hours") from None
     print(done.stdout, end="", flush=True)
     if done.returncode != 0:
         raise RuntimeError(f"it ended with code {done.returncode}")
     last = (done.stdout.strip().splitlines() or [""])[-1]
-    try:
-        figures = json.loads(last)
-    except json.JSONDecodeError:
-        raise RuntimeError(f"its last line is no JSON object: {last[:80]!r}") from None
-    if not isinstance(figures, dict):
-        raise RuntimeError(f"its last line is no JSON object: {last[:80]!r}")
-    return figures
+    for text in (last, done.stdout):
+        try:
+            figures = json.loads(text)
+        except json.JSONDecodeError:
+            continue
+        if isinstance(figures, dict):
+            return figures
+    raise RuntimeError(f"its last line is no JSON object: {last[:80]!r}")
 
 
 def save(path: Path, record: dict[str, Any]) -> None:
@@ -102,28 +144,19 @@ def main(arguments: Sequence[str] | None = None, folder: Path = Path(__file__).p
     options = parser.parse_args(arguments)
     known = names_in(folder)
     for name in options.only or ():
-        if name not in known:
+        if name not in known and not name.startswith(PAPER):
             parser.error(f"there is no benchmark {name!r}; there are {', '.join(known)}")
     out = options.out or (None if options.quick else folder / "results")
     failed = []
     for name in options.only or known:
         print(f"== {name}", flush=True)
-        facts, start = machine(), time.perf_counter()
         try:
-            figures = run(folder / f"{name}.py", options.quick)
+            record = run(name, folder, options.quick)
         except RuntimeError as error:
             print(f"{name} failed: {error}", file=sys.stderr, flush=True)
             failed.append(name)
             continue
-        seconds = round(time.perf_counter() - start, 1)
         if out is not None:
-            record = {
-                "benchmark": name,
-                "quick": options.quick,
-                "seconds": seconds,
-                "figures": figures,
-                "machine": facts,
-            }
             save(out / f"{name}.json", record)
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)

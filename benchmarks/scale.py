@@ -23,15 +23,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 import labelwise as lw
 from labelwise.data import ShardedFeatures
-from labelwise.numerics.feature_spaces import LinearBlock
+from labelwise.numerics.gp.feature_spaces import Part
 from labelwise.numerics.information import LowRank, LowRankBlocks, StreamedInformation, greedy_information
 
 CLUSTER = Path(__file__).with_name("_scale_cluster.py")
@@ -60,6 +62,26 @@ def write_pool(folder: Path, n: int, d: int) -> None:
             part *= (1 + 0.3 * rng.random((rows, 1), dtype=np.float32)) / np.linalg.norm(part, axis=1, keepdims=True)
             shard[at : at + rows] = part
         shard.flush()
+
+
+@dataclass(frozen=True, eq=False)
+class LinearBlock:
+    """A part of a pool whose rows are features themselves, in the precision they come in."""
+
+    part: Part
+    noise: float
+
+    @property
+    def start(self) -> int:
+        return self.part.start
+
+    @property
+    def n_rows(self) -> int:
+        return self.part.n_rows
+
+    def load(self, rows: npt.NDArray[np.intp] | None = None) -> tuple[Any, npt.NDArray[np.float64]]:
+        X = self.part.load(rows)
+        return X, np.full(X.shape[0], self.noise)
 
 
 def pool_of(folder: Path) -> ShardedFeatures:

@@ -33,7 +33,7 @@ from threadpoolctl import threadpool_limits
 
 from labelwise.data import read
 from labelwise.models import OrthogonalTargetGP
-from labelwise.numerics.pool_variances import PoolVariances
+from labelwise.numerics.gp.pool_variances import PoolVariances
 from labelwise.queries import TargetEntropy
 
 SHARED = Path(os.environ.get("LABELWISE_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))

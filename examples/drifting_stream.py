@@ -7,9 +7,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import labelwise as lw
-from labelwise.experiments import StreamPlan, train_stream
-from labelwise.experiments.figures import as_png
-from labelwise.experiments.stream_figures import Panel, draw_panels
+from labelwise.streams import StreamPlan, train_stream
+from labelwise.streams.figures import StreamPanel, draw_panels
+from labelwise.studies.figures import as_png
 
 HALF_LIFE = 500  # rows
 
@@ -58,8 +58,8 @@ def main() -> None:
     }
     drift = {name: line(found, lambda score: score.measures()["micro_f1"]) for name, found in by_name.items()}
     panels = [
-        Panel("Labels that drift: micro F1", drift, dict.fromkeys(drifts, "drift")),
-        Panel("A new label: F1", late, {rows // 2: "first appears"}),
+        StreamPanel("Labels that drift: micro F1", drift, dict.fromkeys(drifts, "drift")),
+        StreamPanel("A new label: F1", late, {rows // 2: "first appears"}),
     ]
     args.out.write_bytes(as_png(draw_panels(panels)))
     print(f"picture: {args.out}")

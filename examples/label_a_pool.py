@@ -10,7 +10,7 @@ import labelwise as lw
 def found(data: lw.LabelData, strategy: lw.queries.Strategy, budget: int) -> float:
     """Share of the pool's true labels that the campaign gets right after `budget` yes/no answers."""
     campaign = lw.Campaign(data.hide(), model=lw.LabelGP(), strategy=strategy, random_state=0)
-    answerer = lw.experiments.Answerer(data)
+    answerer = lw.studies.Answerer(data)
     for question in lw.Campaign(data.hide(), model=lw.LabelGP(), strategy=lw.Random(), random_state=0).ask(10):
         campaign.tell(answerer.answer(question))  # ten random items, answered in full, to begin with
     spent = 10 * data.n_labels

@@ -8,44 +8,29 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "labelwise"
 
-BELOW_EXPERIMENTS = {"campaign", "data", "decisions", "defaults", "models", "posterior", "queries", "records"}
+BELOW_STUDIES = {"campaign", "data", "decisions", "files", "models", "posterior", "queries", "records"}
 ALLOWED = {
+    "files": set(),
     "numerics": set(),
-    "asking": set(),
-    "records": {"asking"},
+    "records": {"_lazy", "numerics"},
     "posterior": {"numerics"},
-    "data": {"_lazy", "records"},
-    "models": {"numerics", "posterior"},
-    "queries": {"numerics", "posterior"},
-    "decisions": {"numerics", "posterior"},
-    "questions": {"records"},
-    "standing": {"numerics", "posterior"},
-    "answer_book": {"numerics", "questions", "records", "standing"},
-    "new_labels": {"numerics", "posterior", "questions", "records"},
-    "streamed_posterior": {"numerics", "posterior"},
-    "guard": {"numerics", "posterior", "standing"},
-    "defaults": {"models", "queries"},
-    "campaign": {
-        "defaults",
-        "guard",
-        "answer_book",
-        "new_labels",
-        "numerics",
-        "posterior",
-        "questions",
-        "records",
-        "standing",
-        "streamed_posterior",
-    },
-    "experiments": BELOW_EXPERIMENTS,
-    "labelling": BELOW_EXPERIMENTS | {"_lazy", "asking", "new_labels", "standing"},
+    "data": {"_lazy", "files", "records"},
+    "models": {"_lazy", "files", "numerics", "posterior"},
+    "queries": {"_lazy", "numerics", "posterior", "records"},
+    "decisions": {"_lazy", "numerics", "posterior"},
+    "hints": {"numerics", "records"},
+    "campaign": {"models", "numerics", "posterior", "queries", "records"},
+    "streams": BELOW_STUDIES | {"numerics", "studies"},
+    "studies": BELOW_STUDIES | {"numerics"},
+    "labelling": BELOW_STUDIES | {"_lazy"},
     "cluster": {"data", "models", "numerics", "posterior", "queries"},
     "_lazy": set(),
-    "cli": BELOW_EXPERIMENTS | {"asking", "cluster", "experiments", "labelling"},
+    "_moved": set(),
+    "cli": BELOW_STUDIES | {"cluster", "labelling", "streams", "studies"},
 }
 ONLY_IN = {  # third-party package: the floors that may import it
-    "matplotlib": {"experiments"},
-    "jinja2": {"experiments", "labelling"},
+    "matplotlib": {"streams", "studies"},
+    "jinja2": {"labelling", "studies"},
     "sqlite3": {"labelling"},
     "sqlalchemy": {"labelling"},
     "fastapi": {"labelling"},
@@ -57,7 +42,8 @@ ONLY_IN = {  # third-party package: the floors that may import it
     "dask": {"cluster"},
     "distributed": {"cluster"},
 }
-FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
+TOP = (SOURCE / "__init__.py", SOURCE / "__init__.pyi")
+FILES = sorted(path for kind in ("*.py", "*.pyi") for path in SOURCE.rglob(kind) if path not in TOP)
 
 
 def floor_of(path: Path) -> str:
@@ -128,4 +114,4 @@ def test_package_init_files_only_re_export():
 
 def test_no_file_is_too_long():
     long = {str(path.relative_to(SOURCE)): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
-    assert {name: lines for name, lines in long.items() if lines > 400} == {}
+    assert {name: lines for name, lines in long.items() if lines > 500} == {}

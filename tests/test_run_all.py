@@ -1,15 +1,16 @@
-"""The runner of benchmarks: figures saved, failures told apart, nothing stopped by them."""
+"""The runner of benchmarks: figures saved with what they measured, failures told apart, nothing stopped by them."""
 
-import importlib.util
 import json
-from pathlib import Path
+import os
+import re
+import time
 
 import pytest
 
-SCRIPT = Path(__file__).parents[1] / "benchmarks" / "run_all.py"
-spec = importlib.util.spec_from_file_location("run_all", SCRIPT)
-run_all = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(run_all)
+import _sources
+import run_all
+import stale
+from labelwise import __version__
 
 
 @pytest.fixture
@@ -21,6 +22,7 @@ def folder(tmp_path):
         "listing": "print('[1]')",
         "_helper": "raise SystemExit(1)",
         "run_all": "raise SystemExit(1)",
+        "stale": "raise SystemExit(1)",
     }
     for name, text in scripts.items():
         (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
@@ -52,3 +54,118 @@ def test_an_unknown_name_lists_those_there_are(folder, capsys):
     with pytest.raises(SystemExit):
         run_all.main(["--only", "best"], folder)
     assert "there is no benchmark 'best'; there are broken, good, listing, silent" in capsys.readouterr().err
+
+
+@pytest.fixture
+def measured(tmp_path):
+    """A folder with one benchmark that loads parts of labelwise and of the folder in two processes."""
+    scripts = {
+        "speed": (
+            "import subprocess, sys\n"
+            "import _wheels\n"
+            "from labelwise.records import costs\n"
+            "child = subprocess.Popen([sys.executable, __file__.replace('speed', '_child')], stdout=subprocess.PIPE)\n"
+            "child.stdout.readline(), child.kill()\n"
+            "print('{\"wheels\": 4}')\n"
+        ),
+        "_wheels": "ROUND = True\n",
+        "_child": "import time\nfrom labelwise.numerics import masks\nprint('ready', flush=True)\ntime.sleep(60)\n",
+        "_other": "ROUND = False\n",
+    }
+    for name, text in scripts.items():
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    assert run_all.main([], tmp_path) == 0
+    return tmp_path
+
+
+def code_of(folder):
+    return json.loads((folder / "results" / "speed.json").read_text(encoding="utf-8"))["code"]
+
+
+def test_a_result_says_which_code_it_measured(measured):
+    code = code_of(measured)
+    assert code["version"] == __version__
+    assert {"benchmarks/speed.py", "benchmarks/_wheels.py", "labelwise/records/costs.py"} <= code["sources"].keys()
+    assert {"benchmarks/_child.py", "labelwise/numerics/masks.py"} <= code["sources"].keys(), "of a killed child"
+    assert "benchmarks/_other.py" not in code["sources"]
+    assert "labelwise/models/auto_model.py" not in code["sources"]
+    assert not any("static" in name for name in code["sources"])
+    assert all(re.fullmatch("[0-9a-f]{12}", found) for found in code["sources"].values())
+    assert stale.stale(measured) == {}
+
+
+def test_a_result_says_that_there_were_runs_of_earlier_code(tmp_path, capfd):
+    (tmp_path / "made").mkdir()
+    (tmp_path / "made" / "long.py").write_text("print('{}')", encoding="utf-8")
+    for there in (False, True):
+        assert run_all.main([], tmp_path / "made") == 0
+        saved = json.loads((tmp_path / "made" / "results" / "long.json").read_text(encoding="utf-8"))
+        assert saved["code"]["earlier_runs"] is there
+        assert ("long may take over runs of earlier code" in capfd.readouterr().err) is there
+        (tmp_path / "runs" / "long").mkdir(parents=True, exist_ok=True)
+
+
+def test_a_result_is_stale_once_its_code_has_changed(measured, capsys):
+    (measured / "_other.py").write_text("ROUND = 0\n", encoding="utf-8")
+    (measured / "_wheels.py").write_text('"""Wheels."""\n\nROUND = (True)  # as ever\n', encoding="utf-8")
+    assert stale.stale(measured) == {}, "words have changed, and what is not loaded"
+    (measured / "_wheels.py").write_text("ROUND = False\n", encoding="utf-8")
+    n_files = len(code_of(measured)["sources"])
+    assert stale.stale(measured).keys() == {"speed"}
+    assert stale.main(measured) == 0
+    shown = capsys.readouterr().out
+    assert f"1 of {n_files} files changed since {__version__}: benchmarks/_wheels.py\n" in shown
+    assert shown.endswith("1 of 1 results are stale\n")
+    (measured / "_wheels.py").unlink()
+    assert stale.stale(measured).keys() == {"speed"}
+
+
+def test_a_result_without_hashes_is_stale(measured):
+    (measured / "results" / "older.json").write_text('{"figures": {}}', encoding="utf-8")
+    assert stale.stale(measured) == {"older": "it does not say which code it measured"}
+
+
+def test_a_file_that_changes_during_the_run_makes_its_result_stale(measured):
+    later = time.time() + 60
+    os.utime(measured / "_wheels.py", (later, later))
+    assert run_all.main([], measured) == 0
+    assert code_of(measured)["sources"]["benchmarks/_wheels.py"] == _sources.LATE
+    assert "1 of" in stale.stale(measured)["speed"]
+
+
+def test_pages_count_where_the_package_that_shows_them_is_loaded(tmp_path):
+    web = _sources.roots(tmp_path)["labelwise"] / "labelling" / "web"
+    counted = _sources.hashes([web / "app.py"], tmp_path, time.time())
+    assert {"labelwise/labelling/web/app.py", "labelwise/labelling/web/static/page.css"} <= counted.keys()
+    assert not any(name.startswith("labelwise/studies") for name in counted)
+
+
+def test_compiled_code_does_not_count(tmp_path, monkeypatch):
+    for name in (
+        "tool/__init__.py",
+        "tool/page.html",
+        "tool/__pycache__/loops.nbi",
+        "tool/other/__init__.py",
+        "tool/other/a.js",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.setattr(_sources, "roots", lambda folder: {"labelwise": tmp_path / "tool"})
+    counted = _sources.hashes([tmp_path / "tool" / "__init__.py"], tmp_path, time.time() + 1)
+    assert list(counted) == ["labelwise/__init__.py", "labelwise/page.html"]
+
+
+def test_a_paper_is_run_by_its_command_in_an_empty_folder(tmp_path):
+    command = run_all.command_of("reproduce_miml", tmp_path, tmp_path / "scratch", quick=True)
+    words = ["reproduce", "miml", "--json", "--out", str(tmp_path / "scratch" / "paper"), "--quick"]
+    assert command[2:] == [run_all.REPRODUCE, *words]
+    assert run_all.main(["--only", "reproduce_nothing"], tmp_path) == 1, "the command refuses an unknown paper"
+
+
+def test_docstrings_do_not_count(tmp_path):
+    one, two = tmp_path / "one.py", tmp_path / "two.py"
+    one.write_text('"""Says."""\ndef f():\n    """More."""\n    return 1\n', encoding="utf-8")
+    two.write_text('"""Tells."""\n\ndef f():\n    """Else."""\n    return 1  # one\n', encoding="utf-8")
+    assert _sources.hash_of(one) == _sources.hash_of(two)
+    two.write_text('"""Tells."""\n\ndef f():\n    """Else."""\n    return 2\n', encoding="utf-8")
+    assert _sources.hash_of(one) != _sources.hash_of(two)

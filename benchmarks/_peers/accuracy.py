@@ -12,7 +12,7 @@ from pools import Pool, made_up, real, split
 from protocol import Task, load_task, save_task
 
 import labelwise as lw
-from labelwise.experiments.metrics import evaluate
+from labelwise.numerics.metrics import evaluate
 
 START, BATCH, ROUNDS = 30, 10, 7  # items: 100 at the end
 SHOWN = ("macro_roc_auc", "macro_f1", "precision_at_1_3")

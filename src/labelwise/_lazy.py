@@ -1,56 +1,73 @@
 """Names looked up when they are first used: importing costs nothing, and an extra is missed only where it is needed.
 
-A command or a page that shows one question must not wait seconds for everything it could train with.
+A command or a page that shows one question must not wait seconds for everything it could train with. The names of a
+package stand once, in the stub `__init__.pyi` beside its `__init__.py`, where type checkers and editors read them, too.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-WHERE = {  # module: the names that the package has from it
-    "labelwise.campaign": "Campaign",
-    "labelwise.data": "read write",
-    "labelwise.decisions": "ClassMass ExpectedF1 Threshold TopLabels TunedThreshold",
-    "labelwise.guard": "Guard",
-    "labelwise.labelling": "Project",
-    "labelwise.models": (
-        "AutoModel BinaryRelevance CompressedLabelGP CooccurrenceFactors CooccurrenceTransfer LabelGP LabelMixtureGP "
-        "LatentFactors ModelAverage OnlineBayes OrthogonalTargetGP"
-    ),
-    "labelwise.numerics.costs": "Costs",
-    "labelwise.queries": (
-        "AdaptiveMargin BalancedPairs Diagnosis Diverse DummyLabelRanking ExpectedLossReduction ItemConfidence "
-        "LabelCovariance MutualInformation Random RankedInconsistency SingleLabelLoss TargetEntropy Uncertainty"
-    ),
-    "labelwise.records": "Answer LabelData Question",
-}
+
+def names_in(stub: Path) -> dict[str, str]:
+    """The names that a stub file re-exports, each with the module it comes from; "" for those of the package itself."""
+    found: dict[str, str] = {}
+    for node in ast.parse(stub.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("labelwise"):
+            found |= {alias.name: str(node.module) for alias in node.names}
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found[node.target.id] = ""
+    return found
 
 
-def lazily(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
-    """A `__getattr__` for a package: names by module (separated by blanks), and the package's own modules.
+def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a package: the names of its stub, and its own modules.
 
-    >>> lazily("labelwise", {"labelwise.records": "Answer Question"})("Answer").__name__
-    'Answer'
+    >>> import labelwise.records
+    >>> find, names, public = attach("labelwise.records", labelwise.records.__file__)
+    >>> find("Answer").__name__, "Question" in names(), public[:2]
+    ('Answer', True, ['Answer', 'Costs'])
     """
-    home = {name: module for module, names in where.items() for name in names.split()}
+    home = names_in(Path(file).with_name("__init__.pyi"))
 
     def find(name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = home.get(name) or package
         try:
-            if name in home:
-                return getattr(importlib.import_module(home[name]), name)
+            if module != package:
+                return getattr(importlib.import_module(module), name)
             return importlib.import_module(f"{package}.{name}")
         except ModuleNotFoundError as error:
             if error.name == f"{package}.{name}":
                 raise AttributeError(f"module {package!r} has no attribute {name!r}") from None
-            if home.get(name, f"{package}.{name}").startswith("labelwise.labelling"):
+            if f"{module}.".startswith("labelwise.labelling."):
                 raise ImportError(f"projects need {error.name}: pip install 'labelwise[serve]'") from error
             raise
 
-    return find
+    def names() -> list[str]:
+        special = (name for name in vars(sys.modules[package]) if name.startswith("__"))
+        return sorted({*home, *special})
+
+    return find, names, sorted(home)
 
 
-find = lazily("labelwise", WHERE)
+@dataclass(frozen=True)
+class Late:
+    """A class, or a function, of a registry that is imported when it is first called.
+
+    >>> Late("labelwise.records", "Question")(item="cat.png", labels=("cat",)).labels
+    ('cat',)
+    """
+
+    module: str
+    name: str
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return getattr(importlib.import_module(self.module), self.name)(*arguments, **options)

@@ -15,10 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 from labelwise.cli import app
-from labelwise.experiments import presets
-from labelwise.experiments.arena import Arena, Entrant
-from labelwise.experiments.simulate import Schedule
-from labelwise.experiments.sources import Source
+from labelwise.studies.plans import Arena, Entrant, quick_arena
+from labelwise.studies.simulate import Schedule
+from labelwise.studies.sources import Source
 
 SMALL = ["--model", "binary_relevance", "--rounds", "2", "--batch", "4", "--start", "6", "--seeds", "2", "--jobs", "1"]
 STUDY = """
@@ -67,7 +66,7 @@ def test_a_study_file_is_run_ranked_and_reported(here):
     assert "balanced pairs · binary relevance" in done.stdout and "answers needed" in done.stdout
     assert "2 sets say nothing of others" in done.stdout.replace("\n", " ")
     assert "Report: runs/study/report.html" in done.stdout
-    for name in ("results.csv", "arena.json", "report.html", "sets/shapes/results.csv"):
+    for name in ("results.csv", "results.json", "report.html", "sets/shapes/results.csv"):
         assert (here / "runs" / "study" / name).exists()
 
 
@@ -84,7 +83,7 @@ def test_the_study_file_of_the_documents_runs(here):
 
 def test_the_same_command_again_runs_nothing_and_says_the_same(here, monkeypatch):
     first = run("study.toml", "--jobs", "1")
-    monkeypatch.setattr("labelwise.experiments.study._finish", lambda *a, **k: pytest.fail("ran again"))
+    monkeypatch.setattr("labelwise.studies.study._finish", lambda *a, **k: pytest.fail("ran again"))
     assert run("study.toml", "--jobs", "1").stdout == first.stdout
 
 
@@ -98,7 +97,7 @@ def test_json_is_all_there_is_on_stdout(here):
         ("macro_f1", "balanced_pairs"),
     ]
     assert told["seeds"] == [0] and told["folder"] == "o" and told["sets"]["gaussian"]["items"] == 90
-    assert told == json.loads(Path("o/arena.json").read_text())
+    assert told == json.loads(Path("o/results.json").read_text())
 
 
 def test_several_sets_are_an_arena(here):
@@ -119,7 +118,7 @@ def test_several_sets_are_an_arena(here):
 def test_the_presets_get_the_folder_of_published_sets(here, monkeypatch):
     given = []
     for name in ("quick_arena", "papers_arena"):
-        monkeypatch.setattr(f"labelwise.cli._arena.{name}", lambda folder=None: given.append(folder) or tiny_arena())
+        monkeypatch.setattr(f"labelwise.cli.simulate.{name}", lambda folder=None: given.append(folder) or tiny_arena())
     assert run("arena", "quick", "--jobs", "1").exit_code == 0
     assert run("arena", "quick", "--jobs", "1", "--data-folder", str(here)).exit_code == 0
     monkeypatch.setenv("LABELWISE_SHARED_DATA", str(here))
@@ -129,10 +128,10 @@ def test_the_presets_get_the_folder_of_published_sets(here, monkeypatch):
 
 def test_the_quick_arena_passes_its_own_checks(here, monkeypatch):
     """Every pairing is tried on a few items of every set that ships; the runs themselves take minutes."""
-    monkeypatch.setattr("labelwise.cli._arena.run_loaded", lambda *a, **k: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr("labelwise.cli.simulate.run_sets", lambda *a, **k: (_ for _ in ()).throw(KeyboardInterrupt))
     done = run("arena", "quick")
     assert done.exit_code == 130, done.stderr
-    assert f"× {len(presets.quick_arena().arms())} pairings" in done.stderr
+    assert f"× {len(quick_arena().arms())} pairings" in done.stderr
 
 
 @pytest.mark.parametrize(

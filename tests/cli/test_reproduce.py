@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 pytest.importorskip("jinja2", reason="needs the extra plots")
 
-from labelwise.cli import _reproduced, app
-from labelwise.experiments.jobs import Job
-from labelwise.experiments.reproduce import Claim, Exhibit, Paper
+from labelwise.cli import app
+from labelwise.studies.jobs import Job
+from labelwise.studies.papers import PAPERS, Claim, Exhibit, Paper
 
 
 def double(value):
@@ -26,11 +26,13 @@ def make_paper(name, verdict, work=double):
     def plan(quick, shared):
         return {"numbers": [Job(work, {"value": v}) for v in range(2 if quick else 3)]}
 
-    def shown(outcomes):
-        claim = Claim("Table 1", "it doubles", "6", str(sum(o["value"] for o in outcomes["numbers"])), verdict)
-        return [Exhibit("Table 1", claims=[claim])] if outcomes["numbers"] else []
+    paper = Paper(name, f"The paper {name}", plan)
 
-    return Paper(name, f"The paper {name}", plan, shown)
+    @paper.exhibit("numbers")
+    def shown(runs):
+        return Exhibit("Table 1", claims=[Claim("Table 1", "it doubles", "6", str(sum(runs.values("value"))), verdict)])
+
+    return paper
 
 
 @pytest.fixture
@@ -38,9 +40,9 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("LABELWISE_SHARED_DATA", raising=False)
     for name, verdict in (("miml", "holds"), ("bomc", "undecided")):
-        monkeypatch.setitem(_reproduced.PAPERS, name, make_paper(name, verdict))
-    for name in set(_reproduced.PAPERS) - {"miml", "bomc"}:
-        monkeypatch.delitem(_reproduced.PAPERS, name)
+        monkeypatch.setitem(PAPERS, name, make_paper(name, verdict))
+    for name in set(PAPERS) - {"miml", "bomc"}:
+        monkeypatch.delitem(PAPERS, name)
     return tmp_path
 
 
@@ -77,7 +79,7 @@ def test_all_papers_make_one_report_and_one_json(here):
 
 def test_what_is_saved_is_told_without_computing(here, monkeypatch):
     assert run("miml", "--out", "o").exit_code == 0
-    monkeypatch.setattr("labelwise.experiments.jobs._finish", lambda *a: pytest.fail("computed"))
+    monkeypatch.setattr("labelwise.studies.jobs._finish", lambda *a: pytest.fail("computed"))
     done = run("all", "--out", "o", "--saved")
     assert done.exit_code == 0, done.stderr
     assert "The paper bomc (not run yet)" in done.stdout and "Not whole: bomc (not run yet)." in done.stdout
@@ -85,7 +87,7 @@ def test_what_is_saved_is_told_without_computing(here, monkeypatch):
 
 
 def test_a_stopped_run_leaves_the_report_of_what_is_done(here, monkeypatch):
-    monkeypatch.setitem(_reproduced.PAPERS, "bomc", make_paper("bomc", "holds", work=interrupt))
+    monkeypatch.setitem(PAPERS, "bomc", make_paper("bomc", "holds", work=interrupt))
     done = run("all")
     assert done.exit_code == 130
     assert "stopped; finished pieces are in runs/reproduce: give the same command again to go on" in done.stderr

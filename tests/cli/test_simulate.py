@@ -41,7 +41,7 @@ def test_results_are_printed_and_saved(here):
     assert done.exit_code == 0, done.stderr
     assert "precision@1–3" in done.stdout and "uncertainty" in done.stdout
     assert "gain over random" in done.stdout
-    for name in ("results.csv", "results.parquet", "study.json", "report.html"):
+    for name in ("results.csv", "results.parquet", "results.json", "study.json", "report.html"):
         assert (here / "runs" / "things" / name).exists()
     assert "Report: runs/things/report.html" in done.stdout
     assert "things" in done.stderr and "4/4" in done.stderr  # the bar
@@ -66,7 +66,7 @@ def test_json_is_all_there_is_on_stdout(here):
 
 def test_the_same_command_again_runs_nothing(here, monkeypatch):
     first = run("things.csv", "--labels", "tags", *SMALL)
-    monkeypatch.setattr("labelwise.experiments.study._finish", lambda *a, **k: pytest.fail("ran again"))
+    monkeypatch.setattr("labelwise.studies.study._finish", lambda *a, **k: pytest.fail("ran again"))
     again = run("things.csv", "--labels", "tags", *SMALL)
     assert again.exit_code == 0
     assert again.stdout == first.stdout
@@ -132,6 +132,15 @@ def test_a_strategy_without_its_control_is_noted_and_not_judged(here):
     }
 
 
+def test_pairs_that_cost_as_much_as_items_are_judged_against_random_items(here):
+    equal = ["--strategy", "random,uncertainty_pairs", "--pair-batch", "8"]  # 4 items of 2 labels
+    done = run("things.csv", "--labels", "tags", *SMALL, *equal, "--json", "--metric", "macro_f1")
+    assert "note:" not in done.stderr
+    random, pairs = json.loads(done.stdout)["results"]
+    assert random["answers"] == pairs["answers"] and pairs["control"] == "random"
+    assert pairs["gain"] == pytest.approx(pairs["area"] - random["area"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -170,7 +179,7 @@ def test_a_fault_inside_is_not_blamed_on_the_user(here, monkeypatch):
     def broken(*arguments, **options):
         raise ValueError("inside")
 
-    monkeypatch.setattr(command, "run_study", broken)
+    monkeypatch.setattr(command, "run_sets", broken)
     done = run("things.csv", "--labels", "tags", *SMALL)
     assert done.exit_code == 1
     assert isinstance(done.exception, ValueError)
@@ -178,8 +187,8 @@ def test_a_fault_inside_is_not_blamed_on_the_user(here, monkeypatch):
 
 def test_without_the_plots_extra_the_results_are_still_there(here, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for module in ("report", "figures"):
-        monkeypatch.delitem(sys.modules, f"labelwise.experiments.{module}", raising=False)
+    for module in ("report", "figures", "maps"):
+        monkeypatch.delitem(sys.modules, f"labelwise.studies.{module}", raising=False)
     done = run("things.csv", "--labels", "tags", *SMALL)
     assert done.exit_code == 0
     assert "no report was written: figures need matplotlib: pip install labelwise[plots]" in done.stderr

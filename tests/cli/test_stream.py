@@ -70,14 +70,14 @@ def test_settings_reach_the_model_and_are_kept(here):
 
 
 def test_an_interrupted_training_goes_on(here, monkeypatch):
-    tell = command._tell
+    show = command._show
 
     def stop(update, progress):
         if progress.rows == 250:
             raise KeyboardInterrupt
-        tell(update, progress)
+        show(update, progress)
 
-    monkeypatch.setattr(command, "_tell", stop)
+    monkeypatch.setattr(command, "_show", stop)
     stopped = run("train", "s.libsvm", *SMALL, "--one-based", "--checkpoint-every", "100")
     assert stopped.exit_code == 130 and "give the same command again" in stopped.stderr
     monkeypatch.undo()
@@ -92,7 +92,7 @@ def test_stopped_before_the_first_checkpoint_is_told_as_it_is(here, monkeypatch)
     def stop(update, progress):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "_tell", stop)
+    monkeypatch.setattr(command, "_show", stop)
     stopped = run("train", "s.libsvm", *SMALL, "--one-based")
     assert stopped.exit_code == 130 and "nothing was saved" in stopped.stderr
     assert not Path("m.npz").exists()

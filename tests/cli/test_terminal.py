@@ -13,7 +13,7 @@ from rich.console import Console
 
 from labelwise import LabelData, Project
 from labelwise.cli._terminal import Desk, as_text
-from labelwise.labelling.exchange import read_events_file, write_events
+from labelwise.labelling.exchange.transfer import read_events_file, write_events
 
 
 def desk(project: Project, keys: str) -> tuple[Desk, io.StringIO]:

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 from labelwise.cli import app
 from labelwise.cluster import _connect, fan_out
 from labelwise.data import make_gaussian_labels
-from labelwise.experiments import Plan, Schedule, run_study
-from labelwise.experiments.jobs import Job, run_jobs
+from labelwise.studies import Plan, Schedule, run_study
+from labelwise.studies.jobs import Job, run_jobs
 
 
 def test_a_study_on_a_cluster_is_the_same(client, tmp_path):

@@ -60,7 +60,7 @@ def test_shares_are_conditional(labels):
 
 
 def test_shares_are_of_the_items_that_were_asked(labels):
-    """Through reordering, adding and rescaling."""
+    """Through reordering and adding."""
     observed = np.ones(labels.shape, dtype=bool)
     observed[20:, 1] = False
     data = LabelData.from_arrays(np.zeros((60, 1)), labels, observed=observed, label_names=NAMES)
@@ -68,7 +68,7 @@ def test_shares_are_of_the_items_that_were_asked(labels):
     expected = {name: labels[:20, 1][labels[:20, j]].mean() for j, name in enumerate(NAMES) if name != "b"}
     assert found.shares_of("b") == pytest.approx(expected)
     assert found.align(["d", "b", "x"]).shares_of("b") == pytest.approx({"d": expected["d"]})
-    assert (found + found).rescaled(found).shares_of("b") == pytest.approx(expected)
+    assert (found + found).shares_of("b") == pytest.approx(expected)
     whole = Cooccurrence(NAMES, labels.T.astype(float) @ labels)
     mixed = (labels[:, 0] & labels[:, 1]).sum() + (labels[:20, 0] & labels[:20, 1]).sum()
     assert (found + whole).shares_of("b")["a"] == pytest.approx(mixed / (labels[:, 0].sum() + labels[:20, 0].sum()))
@@ -86,16 +86,6 @@ def test_sources_add_up(labels):
     more = halves[0] + Cooccurrence(("a", "e"), np.array([[5.0, 2.0], [2.0, 3.0]]))
     assert more.names == (*NAMES, "e") and more.counts[0, 0] == halves[0].counts[0, 0] + 5
     assert more.counts[0, 4] == 2 and np.isnan(more.counts[1, 4]) and more.n_items is None
-
-
-def test_rescaled_totals_agree(labels):
-    own = Cooccurrence(NAMES, labels.T.astype(float) @ labels, 60)
-    outside = Cooccurrence(("b", "a", "z"), 7 * own.align(["b", "a", "d"]).counts, 420)
-    found = outside.rescaled(own)
-    np.testing.assert_allclose(found.counts[:2, :2], own.align(["b", "a"]).counts)
-    assert found.n_items == pytest.approx(60)
-    with pytest.raises(ValueError, match="no label was counted in both"):
-        Cooccurrence(("y",), np.ones((1, 1))).rescaled(own)
 
 
 @pytest.mark.parametrize("name", ["counts.csv", "counts.csv.gz"])

@@ -91,7 +91,7 @@ def test_wrong_shares_are_named(shares, words):
 @pytest.mark.parametrize(
     ("Y", "observed", "words"),
     [
-        ([[0, 2]], None, "0 and 1, or NaN for unknown; got 2.0"),
+        ([[0, 2]], None, r"0 and 1 \(NaN for unknown\), got 2\.0"),
         ([0, 1], None, r"matrix \(items, labels\).* shape \(2,\)"),
         ([[0, 1]], [[True]], r"observed has shape \(1, 1\), but Y has \(1, 2\)"),
     ],

@@ -5,7 +5,8 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-SAVED = json.loads((ROOT / "benchmarks" / "results" / "decisions.json").read_text(encoding="utf-8"))
+RECORD = json.loads((ROOT / "benchmarks" / "results" / "decisions.json").read_text(encoding="utf-8"))
+SAVED = RECORD.get("figures", RECORD)
 PAGE = (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8")
 SETS = ("yeast", "enron", "bibtex")
 

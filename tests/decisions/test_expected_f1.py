@@ -1,13 +1,17 @@
 """ExpectedF1: exhaustive search, dependence that only samples see, draws by block, bins, and the odd cases."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
 import pytest
 
-from labelwise.decisions import ExpectedF1, base, expected_f1, score_sets
+import labelwise as lw
+from labelwise.decisions import base, expected_f1, score_sets
 from labelwise.numerics.probability_groups import logit_codes
 from labelwise.posterior import IgnorantPosterior, LabelPosterior, MarginalPosterior
+
+ExpectedF1 = partial(lw.ExpectedF1, cautious=False)  # the maximum, come what may
 
 ALL = [(average, method) for average in ("macro", "samples") for method in ("independent", "samples")]
 
@@ -320,3 +324,76 @@ def test_wrong_probabilities_are_named(bad):
 def test_sets_of_another_shape_are_refused():
     with pytest.raises(ValueError, match=r"sets has shape \(2, 2\), expected \(7, 4\)"):
         score_sets(beliefs(), np.ones((2, 2)))
+
+
+# -- caution where F1 is no guide --------------------------------------------------------------------------------------
+
+
+def young(n, seed=0):
+    """230 labels: of six something is known, of the others only that they are rare."""
+    rng = np.random.default_rng(seed)
+    p = np.full((n, 230), 1 / 6)
+    p[:, :6] = rng.uniform(0.2, 0.9, (n, 6))
+    return MarginalPosterior(p)
+
+
+@pytest.mark.parametrize("method", ["independent", "samples"])
+@pytest.mark.parametrize("average", ["macro", "samples"])
+@pytest.mark.parametrize("n", [1, 3, 9, 10, 200])
+def test_labels_of_which_nothing_is_known_are_not_given_to_everything(n, average, method):
+    bold = lw.ExpectedF1(average, method=method, cautious=False).decide(young(n))
+    sets = lw.ExpectedF1(average, method=method).decide(young(n))
+    assert bold[:, 6:].mean() > 0.9
+    assert not sets[:, 6:].any()
+    assert sets[:, :6].sum(axis=1).mean() > 2
+
+
+@pytest.mark.parametrize("method", ["independent", "samples"])
+def test_a_few_items_are_decided_one_by_one(method):
+    p = np.random.default_rng(1).uniform(0, 0.3, (9, 40))
+    few = lw.ExpectedF1(method=method).decide_scored(MarginalPosterior(p))
+    alone = lw.ExpectedF1("samples", method=method).decide_scored(MarginalPosterior(p))
+    np.testing.assert_array_equal(few.sets, alone.sets)
+    assert few.average == "samples" and few.expected.shape == (9,)
+    many = lw.ExpectedF1(method=method).decide_scored(MarginalPosterior(np.vstack([p, p[:1]])))
+    assert many.average == "macro" and many.expected.shape == (40,)
+
+
+@pytest.mark.parametrize("method", ["independent", "samples"])
+def test_flat_labels_are_given_where_they_are_known_to_be_learnt_or_likely(method):
+    p = np.column_stack([np.full(20, 0.3), np.full(20, 0.6), np.linspace(0.1, 0.4, 20)])
+    rule = lw.ExpectedF1(method=method)
+    assert rule.decide(MarginalPosterior(p)).any(axis=0).tolist() == [False, True, True]
+    known = lw.ExpectedF1(method=method, known_labels=[True, True, True]).decide(MarginalPosterior(p))
+    assert known[:, :2].all()
+    scored = rule.decide_scored(MarginalPosterior(p))
+    assert scored.expected[0] == 0.0
+
+
+def test_an_item_gets_no_more_labels_than_it_can_be_believed_to_have():
+    """The number of an item's labels, and the F of what is left, by brute force over all label sets."""
+    rng = np.random.default_rng(5)
+    p = rng.uniform(0.02, 0.12, (30, 10))
+    outcomes = np.array(list(product([0, 1], repeat=10)), dtype=bool)
+    for row in p:
+        result = lw.ExpectedF1("samples", empty_score=0.0).decide_scored(MarginalPosterior(row[None]))
+        weight = np.prod(np.where(outcomes, row, 1 - row), axis=1)
+        size = outcomes.sum(1)
+        most = max(1, int(weight @ size + 2 * np.sqrt(weight @ size**2 - (weight @ size) ** 2)))
+        chosen = result.sets[0]
+        assert 1 <= chosen.sum() <= most
+        f = 2 * (outcomes & chosen).sum(1) / (size + chosen.sum())
+        np.testing.assert_allclose(result.expected[0], weight @ f, rtol=1e-9)
+        best = max(
+            weight @ (2 * (outcomes & (row >= cut)).sum(1) / np.maximum(size + (row >= cut).sum(), 1))
+            for cut in np.sort(row)[::-1][:most]
+        )
+        np.testing.assert_allclose(result.expected[0], best, rtol=1e-9)  # of all sets of a size that can be believed
+
+
+def test_caution_changes_nothing_where_a_model_knows_its_labels():
+    rng = np.random.default_rng(6)
+    p = np.where(rng.random((50, 30)) < 0.1, rng.uniform(0.6, 0.95, (50, 30)), rng.uniform(0.001, 0.02, (50, 30)))
+    for average in ("macro", "samples"):
+        bold, careful = (lw.ExpectedF1(average, cautious=how).decide(MarginalPosterior(p)) for how in (False, True))
+        np.testing.assert_array_equal(bold, careful)

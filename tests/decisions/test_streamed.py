@@ -86,3 +86,11 @@ def test_wrong_input_is_refused():
             tally.class_mass(shares)
     with pytest.raises(ValueError, match="beta must be positive"):
         tally.expected_f1(beta=0)
+
+
+def test_flat_labels_are_left_out_unless_the_learnt_ones_are_named():
+    p = np.column_stack([np.full(50, 0.2), np.linspace(0.05, 0.6, 50)])
+    tally = LabelTally(2)
+    tally.add(MarginalPosterior(p))
+    assert tally.expected_f1().decide(MarginalPosterior(p)).any(axis=0).tolist() == [False, True]
+    assert tally.expected_f1(known_labels=[True, True]).decide(MarginalPosterior(p))[:, 0].all()

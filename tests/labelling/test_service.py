@@ -8,6 +8,7 @@ import pytest
 
 from labelwise import Answer
 from labelwise.labelling import AnswerRefused, Project, ProjectError, Service
+from labelwise.labelling.exchange.transfer import read_events_file, write_events
 
 YES = {"left": True, "low": False, "far": None}
 
@@ -238,3 +239,56 @@ def test_pairs_about_an_item_are_given_together(make, location):
     asked = dict.fromkeys(mine[0].question.labels, True)
     receipt, after = project.service.answer_and_ask_about_items(mine[0].token, asked, "ann", 2)
     assert receipt.event == 7 and {lease.token for lease in mine[1:]} <= {lease.token for lease in after}
+
+
+def test_what_stands_is_not_told_again(service):
+    first = service.tell([Answer("p1", YES), Answer("p2", {"left": True})], "ann")
+    again = service.tell([Answer("p1", YES), Answer("p2", {"left": True}), Answer("p2", {"low": True})], "ann")
+    assert [receipt.repeated for receipt in first + again] == [False, False, True, True, False]
+    assert [receipt.event for receipt in again[:2]] == [receipt.event for receipt in first]
+    part = service.tell([Answer("p1", {"left": True}), Answer("p1", {"left": True}, correction=True)], "ann")
+    assert all(receipt.repeated for receipt in part)
+    assert not service.tell([Answer("p1", YES)], "bob")[0].repeated  # another person's word
+    service.tell([Answer("p1", {"left": False}, correction=True)], "ann")
+    assert not service.tell([Answer("p1", YES | {"left": True}, correction=True)], "ann")[0].repeated
+    service.undo("ann")
+    assert not service.tell([Answer("p1", {"left": True}, correction=True)], "ann")[0].repeated
+
+
+def test_a_label_is_settled_by_yes_or_no_and_the_last_settlement_stands(make, location):
+    project = make(location)
+    for who, value in (("eve", True), ("max", False)):
+        project.service.settle(Answer("p0", {"left": value}), who)
+    project.tell(Answer("p0", {"left": True}), who="ann")  # one more yes than no, and the last to speak
+    with pytest.raises(ProjectError, match="by yes or no"):
+        project.service.settle(Answer("p0", {"left": None}), "eve")
+    data = project.labelled()
+    row, column = data.item_ids.index("p0"), data.label_names.index("left")
+    assert data.observed_mask()[[row]].toarray()[0, column] and not data.Y[[row]].toarray()[0, column]
+
+
+def test_an_answer_to_a_question_that_was_settled_and_undone_does_not_settle(make, location):
+    project = make(location)
+    project.service.settle(Answer("p0", {"left": True, "low": True, "far": True}), "eve")
+    again = project.service.undo("eve")
+    project.service.answer(again.token, {"left": True, "low": False, "far": False}, "eve")
+    assert project.events()[-1].reason != "settled"
+
+
+def test_taking_an_answer_back_takes_back_what_a_merge_made_of_it(make, location):
+    project = make(location)
+    (receipt,) = project.tell(Answer("p0", {"left": True}), who="ann")
+    project.merge_labels("left", "low")
+    assert project.labelled().n_observed == 1
+    assert project.service.undo("ann", receipt.event).question.item == "p0"
+    assert project.labelled().n_observed == 0
+
+
+def test_an_export_of_ones_own_adds_nothing(make, location, tmp_path):
+    project = make(location)
+    project.tell(Answer("p0", {"left": True}), who="ann")
+    with project.store.writing() as connection:  # times as exact as a clock may give them
+        connection.exec_driver_sql("UPDATE events SET at = at + 0.00000034")
+    path = str(tmp_path / "answers.csv")
+    write_events(project.events(), path)
+    assert project.record(read_events_file(path)) == 0

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from labelwise.models.binary_relevance import BinaryRelevance
-from labelwise.models.compressed_label_gp import CompressedLabelGP
-from labelwise.models.label_gp import LabelGP
-from labelwise.models.label_mixture_gp import LabelMixtureGP
-from labelwise.models.model_average import AveragePosterior, ModelAverage
+from labelwise.models.compressed.model import CompressedLabelGP
+from labelwise.models.label_gp.model import LabelGP
+from labelwise.models.mixture.model import LabelMixtureGP
+from labelwise.models.model_average import ModelAverage
 from labelwise.posterior import MarginalPosterior
+from labelwise.posterior.average import AveragePosterior
 
 
 def problem(n=60, q=4, seed=0):

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labelwise.models._training_rows import TrainingRows
+from labelwise.models.training_rows import TrainingRows
 
 X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 0.0]])
 

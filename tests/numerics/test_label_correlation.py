@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from labelwise.numerics.kernel_solver import KernelSolver
-from labelwise.numerics.kernels import Kernel
+from labelwise.numerics.gp.kernel_solver import KernelSolver
+from labelwise.numerics.gp.kernels import Kernel
 from labelwise.numerics.label_correlation import DENSE, label_covariance, low_rank, shrunk_correlation
 
 

@@ -6,13 +6,23 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
+from scipy.special import expit, softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from labelwise.numerics import logistic_regression
-from labelwise.numerics.logistic_regression import FeatureWeights, RowWeights, choose_coordinates, fit_logistic
+from labelwise.numerics.logistic_regression import (
+    FeatureWeights,
+    RowWeights,
+    SoftmaxRegression,
+    choose_coordinates,
+    fit_logistic,
+    inner_products,
+    newton_change,
+)
 
 COORDINATES = [RowWeights.of, FeatureWeights]
+PENALTY = 0.5
 
 
 def problem(n, d, q=5, seed=0, size=1.0):
@@ -111,3 +121,101 @@ def test_steps_that_run_out_are_told(monkeypatch):
 )
 def test_the_cheaper_coordinates_are_chosen(X, expected):
     assert isinstance(choose_coordinates(X), expected)
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 50.0])
+def test_against_scikit_learn(C):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    y = np.digitize(X[:, 0] + 0.5 * rng.normal(size=80), [-0.5, 0.5]) * 2
+    ours = SoftmaxRegression.fit(X, y, C=C)
+    theirs = LogisticRegression(C=C, tol=1e-10, max_iter=10000).fit(X, y)
+    np.testing.assert_array_equal(ours.classes, [0, 2, 4])
+    p = softmax(X @ ours.weights + ours.intercepts, axis=1)
+    np.testing.assert_allclose(p, theirs.predict_proba(X), atol=1e-4)
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+
+
+def test_two_classes_have_the_symmetric_form():
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([5, 5, 7, 7])
+    ours = SoftmaxRegression.fit(X, y)
+    np.testing.assert_allclose(ours.weights.sum(), 0, atol=1e-6)
+    assert ours.predict(np.array([[-5.0], [9.0]])).tolist() == [5, 7]
+
+
+def test_a_single_class_is_always_predicted():
+    ours = SoftmaxRegression.fit(np.ones((3, 2)), np.full(3, 4))
+    assert ours.predict(np.zeros((2, 2))).tolist() == [4, 4]
+
+
+def test_features_that_say_nothing_leave_the_shares():
+    y = np.array([1, 1, 1, 2, 3, 3])
+    ours = SoftmaxRegression.fit(np.zeros((6, 4)), y)
+    np.testing.assert_allclose(softmax(ours.intercepts), [3 / 6, 1 / 6, 2 / 6], atol=1e-6)
+
+
+def with_constant(X):
+    return np.column_stack([X, np.ones(len(X))])
+
+
+@pytest.fixture
+def rows():
+    """Features of rows trained on before, of new ones, and of others; log-odds of three labels, far from even."""
+    rng = np.random.default_rng(0)
+    old, new, other = rng.normal(size=(30, 4)), rng.normal(size=(3, 4)), rng.normal(size=(12, 4))
+    return old, new, other, rng.normal(size=(5, 3)) * 2
+
+
+def change(old, new, other, p, observed, targets):
+    X = np.vstack([old, new])
+    variances = np.where(np.vstack([observed, np.ones_like(targets)]), p * (1 - p), 0.0)
+    residuals = np.vstack([np.zeros(observed.shape), targets - p[len(old) :]])
+    return newton_change(inner_products(X, X), inner_products(other, X), variances, residuals, PENALTY, tolerance=1e-9)
+
+
+def test_step_against_each_label_by_itself(rows):
+    old, new, other, W = rows
+    rng = np.random.default_rng(1)
+    p = expit(with_constant(np.vstack([old, new])) @ W)
+    observed, targets = rng.random((30, 3)) < 0.6, rng.random((3, 3)) < 0.5
+    got = change(old, new, other, p, observed, targets)
+    for j in range(3):
+        used = np.append(observed[:, j], [True] * 3)
+        X = with_constant(np.vstack([old, new]))[used]
+        v = (p * (1 - p))[used, j]
+        gradient = with_constant(new).T @ (targets[:, j] - p[30:, j])
+        weights = np.linalg.solve(PENALTY * np.eye(5) + (X.T * v) @ X, gradient)
+        np.testing.assert_allclose(got[:, j], with_constant(other) @ weights, atol=1e-7)
+
+
+def fitted(X, y):
+    """Weights of a regression whose intercept is penalised as any weight, by a feature that is constant."""
+    model = LogisticRegression(C=1 / PENALTY, fit_intercept=False, solver="newton-cholesky", tol=1e-10)
+    return model.fit(with_constant(X), y).coef_[0]
+
+
+def test_step_is_close_to_a_fresh_fit(rows):
+    old, new, other, _ = rows
+    rng = np.random.default_rng(3)
+    y, y_new = rng.random(30) < expit(old[:, 0] - old[:, 1]), np.array([True, False, True])
+    before, after = fitted(old, y), fitted(np.vstack([old, new]), np.append(y, y_new))
+    p = expit(with_constant(np.vstack([old, new])) @ before)[:, None]
+    got = change(old, new, other, p, np.ones((30, 1), dtype=bool), y_new[:, None])[:, 0]
+    truth = with_constant(other) @ (after - before)
+    assert np.linalg.norm(got - truth) < 0.25 * np.linalg.norm(truth)
+    half = change(old, new, other, p, np.ones((30, 1), dtype=bool), (y_new[:, None] + p[30:]) / 2)[:, 0]
+    np.testing.assert_allclose(half, got / 2, atol=1e-7)  # linear in what is new
+
+
+def test_certain_rows_change_nothing(rows):
+    old, new, other, W = rows
+    p = expit(with_constant(np.vstack([old, new])) @ W)
+    p[30:] = np.array([1.0, 0.0, 1.0])[:, None]
+    np.testing.assert_array_equal(change(old, new, other, p, np.ones((30, 3), dtype=bool), p[30:] > 0.5), 0)
+
+
+def test_inner_products_of_sparse_and_dense_rows(rows):
+    old, new, _, _ = rows
+    expected = with_constant(old) @ with_constant(new).T
+    np.testing.assert_allclose(inner_products(old, new), expected)
+    np.testing.assert_allclose(inner_products(sp.csr_array(old), sp.csr_array(new)), expected)

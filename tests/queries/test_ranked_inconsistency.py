@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from labelwise import BinaryRelevance, Campaign, LabelData, RankedInconsistency
 from labelwise.posterior import IgnorantPosterior
-from labelwise.queries._answers import Answers
+from labelwise.queries._answers import PoolAnswers
 from labelwise.queries.ranked_inconsistency import _Examples
 from rival_problems import Problem, exact_logistic, problem, wave_pool
 
@@ -86,7 +86,7 @@ def test_distances_against_small_text():
     X, Y = wave_pool()
     sets = exact_logistic().fit(X[:20], Y[:20]).predict_proba(X) > 0.5
     known = LabelData.from_arrays(X[:20], Y[:20])
-    ours = _Examples.of(Answers.of(known, (20, 4)), "hamming").distances(sets) * 20 / 60
+    ours = _Examples.of(PoolAnswers.of(known, (20, 4)), "hamming").distances(sets) * 20 / 60
     np.testing.assert_allclose(ours[list(theirs)], list(theirs.values()), atol=6e-5)
 
 
@@ -94,7 +94,7 @@ def test_sets_that_differ_everywhere_are_farthest_and_equal_ones_nearest():
     Y = np.array([[1, 1, 0, 0]])
     known = LabelData.from_arrays(np.ones((1, 1)), Y)
     sets = np.array([[0, 0, 1, 1], [1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 0]]).astype(bool)
-    distances = _Examples.of(Answers.of(known, (1, 4)), "entropy").distances(sets)
+    distances = _Examples.of(PoolAnswers.of(known, (1, 4)), "entropy").distances(sets)
     np.testing.assert_allclose(distances, [1, 0, 1, 1], atol=1e-12)  # independent columns share nothing either
 
 

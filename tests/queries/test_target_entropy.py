@@ -57,7 +57,7 @@ def test_choices_are_those_of_brute_force(gp, measure):
 def test_lazy_choices_equal_full_scoring(gp, monkeypatch):
     model, X, _ = fitted(300, gp=gp, n_compressed=4)
     dense = choose(TargetEntropy(), model.posterior(X), 25)
-    monkeypatch.setattr("labelwise.models._target_posterior.STORED_NUMBERS", 1)
+    monkeypatch.setattr("labelwise.models.targets.posterior.STORED_NUMBERS", 1)
     monkeypatch.setattr("labelwise.queries.target_entropy.BLOCK", 16)
     model._pools.pools.clear()
     lazy = choose(TargetEntropy(), model.posterior(X), 25)
@@ -67,7 +67,7 @@ def test_lazy_choices_equal_full_scoring(gp, monkeypatch):
 
 def test_bounds_of_an_earlier_question_serve_the_next(monkeypatch):
     """One more answer, same kernel: the choice is that of full scoring, and few variances are computed for it."""
-    monkeypatch.setattr("labelwise.models._target_posterior.STORED_NUMBERS", 1)
+    monkeypatch.setattr("labelwise.models.targets.posterior.STORED_NUMBERS", 1)
     monkeypatch.setattr("labelwise.queries.target_entropy.BLOCK", 8)
     model, X, Y = fitted(400, refit_every=1000)
     closed = np.zeros((400, 10), dtype=bool)
@@ -86,7 +86,7 @@ def test_bounds_of_an_earlier_question_serve_the_next(monkeypatch):
 
 def test_an_earlier_posterior_of_a_large_pool_chooses_as_it_did(monkeypatch):
     """Bounds that later answers have lowered hold for later posteriors only."""
-    monkeypatch.setattr("labelwise.models._target_posterior.STORED_NUMBERS", 0)
+    monkeypatch.setattr("labelwise.models.targets.posterior.STORED_NUMBERS", 0)
     monkeypatch.setattr("labelwise.queries.target_entropy.BLOCK", 2)
     model, X, Y = fitted(90, refit_every=1000)
     earlier = model.posterior(X)

@@ -14,7 +14,6 @@ COMMANDS = {  # name: the module of this package and what in it is the command, 
     "cooccurrence": "cooccurrence:cooccurrence",
     "demo": "demo:demo",
     "diagnose": "diagnose:diagnose",
-    "plan": "plan:plan",
     "reproduce": "reproduce:reproduce",
     "simulate": "simulate:simulate",
     "stream": "stream:stream",
@@ -30,6 +29,9 @@ COMMANDS = {  # name: the module of this package and what in it is the command, 
     "report": "report:report",
     "serve-worker": "serve_worker:serve_worker",
     "labels": "labels:labels",
+    "backup": "backup:backup",
+    "restore": "backup:restore",
+    "verify": "verify:verify",
 }
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import typer
@@ -92,6 +93,22 @@ def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
         yield update
 
 
+@contextmanager
+def patient_bars(seconds: float = 2.0) -> Iterator[Callable[[str, int, int], None]]:
+    """The same, shown only where the work takes longer than this."""
+    began = perf_counter()
+    with ExitStack() as stack:
+        shown: list[Callable[[str, int, int], None]] = []
+
+        def update(name: str, done: int, total: int) -> None:
+            if not shown and perf_counter() - began > seconds:
+                shown.append(stack.enter_context(progress_bars()))
+            for bar in shown:
+                bar(name, done, total)
+
+        yield update
+
+
 def at_least_one(option: str, value: int | None) -> None:
     """Refuse a count below one; None means that the option was not given."""
     if value is not None and value < 1:
@@ -111,7 +128,7 @@ def load(
     source: str, test: Path | None, *, labels: str | None, text: str | None, id: str | None
 ) -> tuple[str, LabelData, LabelData | None]:
     """A built-in set or a file, with a test file read the same way: the name to call it by, data and test."""
-    from labelwise.experiments.sources import Source  # loaded when needed: most commands about projects do without
+    from labelwise.studies.sources import Source  # loaded when needed: most commands about projects do without
 
     given = Source(source, test=test, labels=None if labels is None else label_option(labels), text=text, id=id)
     return given.name, *given.load()

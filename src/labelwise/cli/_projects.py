@@ -10,19 +10,26 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelwise.cli._common import fail, user_errors
+from labelwise.cli._common import errors, fail, in_options, user_errors
 
 if TYPE_CHECKING:
     from labelwise.labelling import Project
     from labelwise.labelling.served import ServedProject
 
-CSV = {"encoding": "--encoding", "delimiter": "--delimiter"}  # for `user_errors`
+CSV = {"encoding": "--encoding", "delimiter": "--delimiter", "separator": "--label-separator"}  # for `user_errors`
 NEEDED = {"sqlalchemy": "serve", "skops": "serve"}
 
 ProjectPlace = Annotated[str, typer.Argument(metavar="PROJECT", help="A project file, or postgresql://user@host/db.")]
 Who = Annotated[str | None, typer.Option(help="Who answers. Default: the name you are logged in with.")]
 Encoding = Annotated[str | None, typer.Option(help="Of a csv file, such as latin-1. Default: utf-8.")]
 Delimiter = Annotated[str | None, typer.Option(help="Of a csv file: the sign between columns, \\t for a tab.")]
+RawCsv = Annotated[
+    bool, typer.Option("--raw-csv", help="Leave text as it is that a spreadsheet would run as a formula.")
+]
+LabelSeparator = Annotated[
+    str | None,
+    typer.Option(help="The sign between labels in one cell, such as ; , or |. Default: found out, and said."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result for machines.")]
 
 
@@ -53,10 +60,19 @@ def served(location: str) -> Iterator[ServedProject]:
         yield project
 
 
-def csv_options(encoding: str | None, delimiter: str | None) -> dict[str, str]:
+def print_notice(sentence: str) -> None:
+    """Say what was found in a file, on stderr, in the words of the command line."""
+    errors.print(in_options(sentence, CSV))
+
+
+def csv_options(encoding: str | None, delimiter: str | None, separator: str | None = None) -> dict[str, str]:
     """What of it was given, as `labelwise.read` takes it."""
-    given = {"encoding": encoding, "delimiter": None if delimiter is None else delimiter.replace("\\t", "\t")}
+    given = {"encoding": encoding, "delimiter": _typed(delimiter), "separator": _typed(separator)}
     return {name: value for name, value in given.items() if value is not None}
+
+
+def _typed(sign: str | None) -> str | None:
+    return None if sign is None else sign.replace("\\t", "\t")
 
 
 def person(given: str | None) -> str:

@@ -12,6 +12,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from labelwise.labelling import Lease, NothingToAsk, Project, ProjectError
+from labelwise.labelling.leases import MAKING, NOTHING, WITH_OTHERS
 
 LABEL_KEYS = "1234567890acdefghijklmnoprtuvwxyz"  # but for b, q and s, which do something else
 ENTER = ("\r", "\n")
@@ -19,6 +20,11 @@ MARKS = {True: "[x]", False: "[ ]", None: "[?]"}
 FOLLOWING: dict[bool | None, bool | None] = {False: True, True: None, None: False}
 PAIR_ANSWERS: dict[str, bool | None] = {"y": True, "n": False, "u": None}
 WAIT = 0.1  # seconds between looks for a question
+NONE_LEFT = {  # why there is no question
+    NOTHING: "there is nothing left to ask",
+    WITH_OTHERS: "others have the questions that are left; what they give back is asked again",
+    MAKING: "no question is ready yet; the worker makes more",
+}
 
 
 class Stop(Exception):
@@ -55,8 +61,8 @@ class Desk:
         except (Stop, KeyboardInterrupt, EOFError):
             self.console.print("stopped; everything answered is saved")
             return self.saved
-        done = lease is None and self.project.is_settled
-        self.console.print("nothing is left to ask" if done else "that is all for now")
+        left = self.project.service.left_for(self.who) if lease is None else MAKING
+        self.console.print({NOTHING: "nothing is left to ask"}.get(left, "that is all for now"))
         return self.saved
 
     def _ask(self, lease: Lease) -> Lease | None:
@@ -94,9 +100,11 @@ class Desk:
         """The next question, once the worker has one; None where there is none left."""
         told = False
         while True:
-            settled = self.project.is_settled  # looked at first: what is ready then is all there is
             lease = next(iter(self.project.service.ask(self.who)), None)
-            if lease is not None or settled:
+            left = MAKING if lease is not None else self.project.service.left_for(self.who)
+            if left == WITH_OTHERS:
+                self.console.print(NONE_LEFT[left], style="yellow")
+            if lease is not None or left != MAKING:
                 return lease
             if not self.worker_lives():
                 self.console.print("no worker is running to make questions ready: labelwise serve-worker", style="red")
@@ -189,7 +197,5 @@ def next_lease(project: Project, who: str, n: int) -> list[Lease]:
     """Questions for a person, made ready first where need be."""
     leases = project.ask(n, who=who)
     if not leases:
-        raise NothingToAsk(
-            "there is nothing left to ask" if project.is_settled else "no question is ready yet; the worker makes more"
-        )
+        raise NothingToAsk(NONE_LEFT[project.service.left_for(who)])
     return leases

@@ -41,7 +41,7 @@ def ask(
         at_least_one("-n", n)
     with opened(project) as found:
         from labelwise.cli._terminal import Desk, next_lease
-        from labelwise.labelling.wording import counted
+        from labelwise.labelling.figures.wording import counted
 
         if tty:
             if not sys.stdin.isatty():
@@ -50,7 +50,12 @@ def ask(
                 desk = Desk(found, person(who), typer.getchar, Console(highlight=False), lives)
                 typer.echo(f"{counted(desk.work(n), 'answer')} saved")
             return
+        from labelwise.labelling.leases import held_most
+
         leases = next_lease(found, person(who), n or 1)
+        limit = held_most(len(leases))
+        if limit is not None and (n or 1) > len(leases):
+            typer.echo(limit, err=True)
     if as_json:
         typer.echo(json.dumps([_plain(lease) for lease in leases], indent=2, ensure_ascii=False))
     else:
@@ -61,8 +66,8 @@ def ask(
 @contextmanager
 def _worker_beside(project: Project) -> Iterator[Callable[[], bool]]:
     """A worker in a process of its own, unless one is running already; a function that tells whether it lives."""
-    from labelwise.labelling.locks import worker_is_running
-    from labelwise.labelling.starting import start_worker
+    from labelwise.labelling.training.locks import worker_is_running
+    from labelwise.labelling.training.start_worker import start_worker
 
     worker = None if worker_is_running(project.store) else start_worker(project.store)
     try:

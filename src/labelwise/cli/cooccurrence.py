@@ -19,7 +19,7 @@ from labelwise.data import (
     read_cooccurrence,
     write_cooccurrence,
 )
-from labelwise.data.rows import TABLES, file_suffix
+from labelwise.data.formats.rows import TABLES, file_suffix
 from labelwise.records import LabelData
 
 SHOWN = 10

@@ -43,7 +43,7 @@ def demo(
     missing = {extra: package for package, extra in NEEDED.items() if find_spec(package) is None}
     if missing:
         raise fail(f"the demo needs {', '.join(missing.values())}: pip install 'labelwise[{','.join(missing)}]'")
-    from labelwise.experiments.demo import METRICS, run_demo  # needs the extras just looked for
+    from labelwise.studies.demo import METRICS, run_demo  # needs the extras just looked for
 
     with user_errors():
         out.mkdir(parents=True, exist_ok=True)
@@ -56,8 +56,8 @@ def demo(
         errors.print(f"stopped; finished runs are in {out}: give the same command again to go on")
         raise typer.Exit(INTERRUPTED) from None
     for study in done.studies:
-        typer.secho(f"\n{study.plan.name}", bold=True)
-        print_results(study, list(METRICS))
+        typer.secho(f"\n{study.name}", bold=True)
+        print_results(study, METRICS)
     typer.echo(f"\nReport: {done.report}  ({perf_counter() - began:.0f} s)")
 
 

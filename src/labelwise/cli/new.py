@@ -8,10 +8,16 @@ import typer
 
 from labelwise import models, queries
 from labelwise.cli._common import listed, user_errors
-from labelwise.cli._projects import CSV, Delimiter, Encoding, ProjectPlace, check_extras, csv_options
-from labelwise.defaults import PAIR_KERNEL, PAIRS_FROM, START
-
-AUTO = "auto"
+from labelwise.cli._projects import (
+    CSV,
+    Delimiter,
+    Encoding,
+    LabelSeparator,
+    ProjectPlace,
+    check_extras,
+    csv_options,
+    print_notice,
+)
 
 
 def new(
@@ -20,17 +26,23 @@ def new(
     labels: Annotated[str | None, typer.Option(help="File with one label per line, or names by comma.")] = None,
     text: Annotated[str | None, typer.Option(help="Column of text to learn from.")] = None,
     known: Annotated[
-        str | None, typer.Option(help="Column that lists known labels, or several 0/1/blank columns by comma.")
+        str | None, typer.Option(help="Column that lists known labels, or 0/1/blank columns by comma.")
     ] = None,
     id: Annotated[str | None, typer.Option(help="Column of item ids. Default: id, or row numbers.")] = None,
     model: Annotated[
-        str | None, typer.Option(help=f"One of {', '.join(models.BY_NAME)}. Default: label_gp for pairs, else auto.")
+        str | None, typer.Option(help=f"One of {', '.join(models.BY_NAME)}. Default: chosen by the strategy.")
     ] = None,
-    strategy: Annotated[str, typer.Option(help=f"auto, or one of {', '.join(queries.BY_NAME)}.")] = "auto",
+    strategy: Annotated[str, typer.Option(help=f"auto, items, pairs or one of {', '.join(queries.BY_NAME)}.")] = "auto",
     start: Annotated[
-        int | None, typer.Option(help="Random items answered in full first. Default: 20 where auto asks pairs, else 0.")
+        int | None, typer.Option(help="Random items answered in full first. Default: 20; 0 if you pass a strategy.")
     ] = None,
-    control: Annotated[float, typer.Option(help="Share kept apart and asked at random, for an honest error.")] = 0.1,
+    control: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of random questions, for an honest F1. Default: 0.05, more where the strategy does not pay; "
+            "0 if you pass a strategy."
+        ),
+    ] = None,
     overlap: Annotated[int, typer.Option(help="People who are asked the same question.")] = 1,
     overlap_share: Annotated[float, typer.Option(help="Share of the questions that --overlap applies to.")] = 1.0,
     lease: Annotated[float, typer.Option(help="Minutes a question belongs to the one who was given it.")] = 10.0,
@@ -39,11 +51,14 @@ def new(
     seed: Annotated[int, typer.Option(help="Decides what is drawn at random.")] = 0,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
+    label_separator: LabelSeparator = None,
 ) -> None:
     """Make a project from a file of items and a list of labels.
 
     Labels that are known already, wholly or in part, are kept and learnt from. Strategies that end in _pairs ask for
-    one label of one item at a time, the others for whole items; auto asks pairs from 20 labels on.
+    one label of one item at a time, the others for whole items; auto asks pairs from 20 labels on. If you pass a
+    strategy, the other defaults are switched off.
+    A blank cell of known labels (or NaN, NA, null) means that nothing is known of the item, not that it has no label.
 
     **Examples**
 
@@ -56,14 +71,14 @@ def new(
     """
     check_extras()
     from labelwise.labelling import Project, Settings  # needs the extras just looked for
-    from labelwise.labelling.sources import PICTURES_FIELD, is_folder, read_label_list, read_pool
-    from labelwise.labelling.wording import counted
+    from labelwise.labelling.exchange.sources import PICTURES_FIELD, is_folder, read_label_list, read_pool
+    from labelwise.labelling.figures.wording import counted
 
     with user_errors(labels="--known", label_names="--labels", **CSV):
         settings: dict[str, Any] = {
-            "model": model or AUTO,
+            "model": model,
             "strategy": strategy,
-            "start": start or 0,
+            "start": start,
             "control": control,
             "overlap": overlap,
             "overlap_share": overlap_share,
@@ -72,8 +87,7 @@ def new(
             "answer_cost": answer_cost,
             "random_state": seed,
         }
-        named = settings | ({"strategy": "balanced_pairs"} if strategy == AUTO else {})
-        Settings(**named).check_choices()  # told before a large file is read
+        Settings.of(n_labels=0, **settings)  # told before a large file is read
         columns = None if known is None else listed(known)
         data = read_pool(
             items,
@@ -81,14 +95,9 @@ def new(
             labels=None if labels is None else read_label_list(labels),
             known=columns[0] if columns and len(columns) == 1 else columns,
             id=id,
-            **csv_options(encoding, delimiter),
+            notice=print_notice,
+            **csv_options(encoding, delimiter, label_separator),
         )
-        if strategy == AUTO:
-            chosen = "balanced_pairs" if data.n_labels >= PAIRS_FROM else "label_covariance"
-            first = START if data.n_labels >= PAIRS_FROM else 0
-            settings |= {"strategy": chosen, "start": first if start is None else start}
-        if model is None and queries.BY_NAME[settings["strategy"]]().target == "pairs":
-            settings |= {"model": "label_gp", "model_options": {"kernel": PAIR_KERNEL}}  # as a campaign would
         images = PICTURES_FIELD if is_folder(items) else None
         with Project.create(project, data, text=text, images=images, **settings) as made:
             where = made.store.shown

@@ -27,7 +27,7 @@ def report(
     if find_spec("jinja2") is None:
         raise fail("reports need jinja2: pip install 'labelwise[plots]'")
     with opened(project) as found:
-        from labelwise.labelling.report import write_report
+        from labelwise.labelling.figures.report import write_report
 
         write_report(found, out)
     typer.echo(f"Report: {out}")

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table as Grid
 
 from labelwise.cli._clusters import ClusterOption, on_cluster
 from labelwise.cli._common import INTERRUPTED, at_least_one, errors, fail, progress_bars, user_errors
+
+if TYPE_CHECKING:
+    from labelwise.studies.papers import Account
+
+VERDICT_COLOURS = {"holds": "green", "holds in part": "yellow", "undecided": "dim", "does not hold": "red"}
 
 
 def reproduce(
@@ -42,7 +50,8 @@ def reproduce(
     """
     if find_spec("matplotlib") is None or find_spec("jinja2") is None:
         raise fail("reports need matplotlib and jinja2: pip install 'labelwise[plots]'")
-    from labelwise.cli._reproduced import PAPERS, as_plain, gather, print_accounts, reproduce_paper  # needs the extras
+    from labelwise.studies.papers import PAPERS, account_for, report_together, reproduce_paper  # needs the extras
+    from labelwise.studies.papers.reproduction import as_plain
 
     with user_errors():
         at_least_one("--jobs", jobs)
@@ -51,6 +60,14 @@ def reproduce(
             raise ValueError(f"there is no paper {paper!r}; there are {', '.join(PAPERS)} and all")
         shared = _data_folder(data)
     folder = out or Path("runs") / "reproduce"
+
+    def gather() -> tuple[list[Account], Path]:
+        """What the folder holds of each paper, and the report of it; that of several papers is written here."""
+        accounts = [account_for(PAPERS[name], folder / name, quick=quick, shared=shared) for name in wanted]
+        if paper != "all":
+            return accounts, accounts[0].report
+        return accounts, report_together(accounts, folder / "report.html", quick=quick)
+
     if shared is None:
         errors.print("no folder of published data sets: what needs them is left out (see --data)")
     try:
@@ -59,17 +76,33 @@ def reproduce(
                 reproduce_paper(PAPERS[name], folder / name, quick=quick, shared=shared, n_jobs=jobs, on_job=update)
     except KeyboardInterrupt:
         if paper == "all":
-            gather(wanted, folder, quick=quick, shared=shared)
+            gather()
         errors.print(f"stopped; finished pieces are in {folder}: give the same command again to go on")
         raise typer.Exit(INTERRUPTED) from None
-    accounts, report = gather(wanted, folder, quick=quick, shared=shared)
+    accounts, report = gather()
     if as_json:
         content = as_plain(accounts, report)
         one = {"paper": paper, **{name: content["papers"][0][name] for name in ("claims", "tables")}}
         typer.echo(json.dumps(content if paper == "all" else one, indent=2))
         return
-    print_accounts(accounts)
+    _print_accounts(accounts)
     typer.echo(f"Report: {report}")
+
+
+def _print_accounts(accounts: Sequence[Account]) -> None:
+    """Every claim with its verdict, paper by paper, and the count of verdicts."""
+    from labelwise.studies.papers.reproduction import verdicts_in_words  # needs the extras
+
+    console = Console(highlight=False)
+    console = console if console.is_terminal else Console(highlight=False, width=130)
+    for account in accounts:
+        state = "" if account.state == "finished" else f" ({account.state})"
+        grid = Grid("claim", "paper", "here", "verdict", title=account.paper.title + state)
+        for claim in account.claims:
+            verdict = f"[{VERDICT_COLOURS[claim.verdict]}]{claim.verdict}[/]"
+            grid.add_row(f"{claim.where}: {claim.says}", claim.paper, claim.ours, verdict)
+        console.print(grid)
+    console.print(f"\n[bold]{verdicts_in_words(accounts)}[/]")
 
 
 def _data_folder(given: Path | None) -> Path | None:

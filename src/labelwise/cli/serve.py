@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import webbrowser
 from contextlib import closing, nullcontext
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,46 +22,70 @@ def serve(
     port: Annotated[int, typer.Option(min=1, max=65535, help="On which port.")] = 8000,
     worker: Annotated[bool, typer.Option(help="Train beside, unless a worker is running already.")] = True,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="A name that the page has behind a proxy. May be repeated; needs users.")
+    ] = None,
+    behind_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Believe the X-Forwarded headers of the proxy at this address. May be repeated; needs users."
+        ),
+    ] = None,
 ) -> None:
     """Serve the page to label on, until stopped with Ctrl-C.
 
-    On this machine you work alone and need no password. For others, add users (`labelwise user add`), then say where to
+    On this machine you work alone and need no password: open the address that is printed, which has a secret in it, and
+    stays the same when the server is started again. For others, add users (`labelwise user add`), then say where to
     listen; put a server that speaks HTTPS in front of it.
 
     **Examples**
 
     ```
     labelwise serve tickets.db --open
+    labelwise serve tickets.db --allow-host label.example.org --behind-proxy 127.0.0.1
     labelwise serve postgresql://me@server/tickets --host 0.0.0.0 --port 80
     ```
     """
     check_extras(PAGE_NEEDS)
-    from labelwise.labelling.web.reach import is_loopback, listen  # needs the extras just looked for
+    from labelwise.labelling.web.reach import (
+        Reach,
+        listen,
+        local_secret,
+        opening_page,
+    )  # needs the extras just looked for
 
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
     def ready() -> None:
         gc.freeze()
         gc.enable()
-        errors.print(f"labelling at {address}  (Ctrl-C stops)")
+        errors.print(f"labelling at {link}  (Ctrl-C stops)")
         if open_page and early is None:
-            webbrowser.open(address)
+            webbrowser.open(to_open)
 
     gc.disable()  # loading makes many objects and no rubbish; looking for some would hold up the first question
     with user_errors():
-        early = listen(host, port) if is_loopback(host) else None  # a browser may begin while the rest is loading
-        if open_page and early is not None:
-            webbrowser.open(address)
+        reach = Reach.read(host, tuple(allow_host or ()), tuple(behind_proxy or ()))
+        is_early = reach.is_local and "://" not in project and Path(project).is_file()
+        early = listen(host, port) if is_early else None  # a browser may begin while the rest is loading
+        link = to_open = address
+        if early is not None and open_page:
+            folder = Path(f"{project}.derived")
+            webbrowser.open(opening_page(folder, f"{address}local/{local_secret(folder)}"))
         from labelwise.labelling.served import ServedProject
-        from labelwise.labelling.web.server import check_reach, serve_project
+        from labelwise.labelling.web.server import check_reach, secret_folder, serve_project
 
         with closing(early) if early else nullcontext(), ServedProject(project) as found:
-            check_reach(found, host)
+            check_reach(found, reach)
+            if reach.is_local and not found.people.has_users():
+                folder = secret_folder(found)
+                link = f"{address}local/{local_secret(folder)}"
+                to_open = opening_page(folder, link) if open_page else link
             try:
                 with closing(early or listen(host, port)) as listening:
                     serve_project(
                         found,
-                        host=host,
+                        reach=reach,
                         port=port,
                         listening=listening,
                         local_user=person(None),

@@ -31,7 +31,7 @@ def serve_worker(
     with opened(project) as found:
         worker = found.worker(on_event=errors.print)
         try:
-            worker.run(until=(lambda: found.is_settled) if once else (lambda: False))
+            worker.run(until=(lambda: found.is_settled) if once else (lambda: False), patient=not once)
         except KeyboardInterrupt:
             errors.print("stopped; the questions made so far stay ready")
         worker.keep_model()

@@ -1,9 +1,11 @@
-"""`labelwise simulate`: any data × models × strategies × seeds, to curves and a report."""
+"""`labelwise simulate`: any data × models × strategies × seeds, on one set or many, to curves and a report."""
 
 from __future__ import annotations
 
 import json
-from functools import partial
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,23 +14,43 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from labelwise.campaign import Costs
-from labelwise.cli._arena import arena_of, is_arena, play
 from labelwise.cli._clusters import ClusterOption, on_cluster
-from labelwise.cli._common import INTERRUPTED, at_least_one, errors, listed, load, progress_bars, user_errors
-from labelwise.experiments import Plan, Schedule, Study, run_study
-from labelwise.experiments.findings import DEFAULT_METRICS, in_words, result_rows, signed, summary
-from labelwise.experiments.metrics import METRICS
-from labelwise.experiments.sources import BUILT_IN
-from labelwise.experiments.statistics import compare
-from labelwise.experiments.study import check_plan, control_of, model_names, strategy_names
-from labelwise.records import LabelData
+from labelwise.cli._common import INTERRUPTED, at_least_one, errors, label_option, listed, progress_bars, user_errors
+from labelwise.files import write_text
+from labelwise.studies import METRICS, Arena, Entrant, Plan, Schedule, Source, Study
+from labelwise.studies.findings import (
+    DEFAULT_METRICS,
+    arm_name,
+    in_words,
+    interval,
+    percent,
+    result_rows,
+    sets_won,
+    summary,
+)
+from labelwise.studies.plans import control_of, model_names, papers_arena, quick_arena, strategy_names
+from labelwise.studies.sources import BUILT_IN
+from labelwise.studies.statistics import Comparison, compare
+from labelwise.studies.study import StudySet, check_plan, load_arena, run_sets
+from labelwise.studies.study_file import read_arena
 
-MARKS = {
+VERDICT_MARKS = {
     "better": "[green]▲ better[/]",
     "worse": "[red]▼ worse[/]",
     "no difference": "= noise",
     "one seed": "? one seed",
 }
+FREE_OPTIONS = {"sources", "out", "jobs", "cluster", "seeds", "metric", "data_folder", "as_json"}  # with preset or file
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is to run, read and checked."""
+
+    name: str
+    metrics: Sequence[str]
+    sets: Mapping[str, StudySet]
+    is_scaled: bool = False
 
 
 def simulate(
@@ -54,7 +76,7 @@ def simulate(
     seeds: Annotated[int, typer.Option(help="Repetitions, each with its own test set and start.")] = 3,
     out: Annotated[Path | None, typer.Option(help="Folder for runs, tables and report. Default: runs/NAME.")] = None,
     test: Annotated[Path | None, typer.Option(help="Test file, instead of a random third of the data.")] = None,
-    pool_limit: Annotated[int | None, typer.Option(help="Keep at most so many items to ask about.")] = None,
+    pool_limit: Annotated[int | None, typer.Option(help="Largest number of items to ask about.")] = None,
     read_cost: Annotated[float, typer.Option(help="Price of reading an item; pair strategies weigh it.")] = 0.0,
     answer_cost: Annotated[float, typer.Option(help="Price of one yes or no.")] = 1.0,
     jobs: Annotated[int | None, typer.Option(help="Runs side by side. Default: all cores.")] = None,
@@ -90,79 +112,143 @@ def simulate(
     labelwise simulate arena papers --data-folder ~/multilabel-data
     ```
     """
-    if is_arena(sources):
-        with user_errors():
-            arena = arena_of(ctx, sources)
-        with on_cluster(cluster):
-            play(arena, out or Path("runs") / arena.name, jobs=jobs, as_json=as_json)
-        return
-    source = sources[0]
     with user_errors():
-        costs = Costs(read_cost, answer_cost) if (read_cost, answer_cost) != (0.0, 1.0) else None
-        schedule = Schedule(start, rounds, batch, pair_batch, pool_limit=pool_limit, costs=costs)
-        metrics = _metrics(metric)
         at_least_one("--seeds", seeds)
         at_least_one("--jobs", jobs)
-        name, data, test_data = load(source, test, labels=labels, text=text, id=id)
-        plan = Plan(tuple(listed(model)), tuple(listed(strategy)), tuple(range(seeds)), schedule, name)
-        check_plan(data, plan, test_data)
-        _note_missing_controls(plan)
-        folder = out or Path("runs") / name
+        given = {name for name in ctx.params if _is_given(ctx, name)}
+        several = len(sources) > 1 or sources[0] == "arena" or sources[0].endswith(".toml")
+        prepared = _several_sets(sources, ctx.params, given) if several else _one_set(sources[0], ctx.params)
+        folder = out or Path("runs") / prepared.name
         folder.mkdir(parents=True, exist_ok=True)
     try:
-        with on_cluster(cluster), progress_bars() as update:
-            on_run = partial(update, name)
-            study = run_study(data, plan, folder, test=test_data, jobs=jobs, on_run=on_run)
+        with on_cluster(cluster), progress_bars() as on_run:
+            name, is_scaled = prepared.name, prepared.is_scaled
+            study = run_sets(name, prepared.sets, folder, jobs=jobs, on_run=on_run, is_scaled=is_scaled)
     except KeyboardInterrupt:
         errors.print(f"stopped; finished runs are in {folder}: give the same command again to go on")
         raise typer.Exit(INTERRUPTED) from None
-    report = _write_report(study, metrics, folder, data)
+    report = _write_report(study, prepared.metrics, folder)
+    content = json.dumps(_as_json(study, prepared.metrics, folder, report), indent=2, allow_nan=False)
+    write_text(folder / "results.json", content + "\n")
     if as_json:
-        typer.echo(json.dumps(_as_json(study, metrics, folder, report), indent=2, allow_nan=False))
+        typer.echo(content)
     else:
-        print_results(study, metrics)
+        print_results(study, prepared.metrics)
         typer.echo(f"\nTables: {folder / 'results.csv'}" + (f"\nReport: {report}" if report else ""))
 
 
-def print_results(study: Study, metrics: list[str]) -> None:
-    """The table on stdout, metric by metric, and what it says in one sentence."""
+def print_results(study: Study, metrics: Sequence[str]) -> None:
+    """The table on stdout, metric by metric, and what it says in a sentence or two."""
     console = Console(highlight=False)
-    console = console if console.is_terminal else Console(highlight=False, width=120)
+    console = console if console.is_terminal else Console(highlight=False, width=140)
     grid = Grid(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for title in ("model", "strategy"):
-        grid.add_column(title, no_wrap=True)
-    for title in ("last", "mean of curve", "gain over random", "95 % interval"):
+    grid.add_column("", no_wrap=True)
+    over_sets = ("rank", "gained on") if len(study.sets) > 1 else ()
+    for title in ("last", "mean of curve", "gain over random", *over_sets, "answers needed", "items"):
         grid.add_column(title, justify="right", no_wrap=True)
     grid.add_column("", no_wrap=True)
-    rows = result_rows(study.table, metrics)
+    comparisons = compare(study.table, metrics)
     for metric in metrics:
         grid.add_row(f"[bold]{in_words(metric)}[/]")
-        for row in (row for row in rows if row["metric"] == metric):
-            grid.add_row(*_cells(row))
+        of_metric = [c for c in comparisons if c.metric == metric]
+        for comparison in sorted(of_metric, key=lambda c: c.mean_rank) if over_sets else of_metric:
+            grid.add_row(*_cells(comparison, len(study.sets)))
     console.print(grid)
-    console.print(f"\n[bold]{summary(compare(study.table, metrics))}[/]")
+    console.print(f"\n[bold]{summary(comparisons)}[/]")
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
-    spread = f" ± {row['area_standard_error']:.3f}" if row["seeds"] > 1 else ""
-    cells = [
-        f"  {in_words(row['model'])}",
-        in_words(row["strategy"]),
-        f"{row['final']:.3f}",
-        f"{row['area']:.3f}{spread}",
+def _cells(c: Comparison, n_sets: int) -> list[str]:
+    spread = f" ± {c.area.standard_error:.3f}" if c.area.n > 1 else ""
+    return [
+        f"  {arm_name(c.model, c.strategy)}",
+        f"{c.final.value:.3f}",
+        f"{c.area.value:.3f}{spread}",
+        "" if c.gain is None else interval(c.gain),
+        *((f"{c.mean_rank:.1f}", sets_won(c)) if n_sets > 1 else ()),
+        percent(c.share),
+        percent(c.share_items),
+        VERDICT_MARKS.get(c.verdict, ""),
     ]
-    if row["difference"] is None:
-        return cells
-    low, high = row["difference_low"], row["difference_high"]
-    interval = f"{signed(low)} to {signed(high)}" if row["seeds"] > 1 else ""
-    return [*cells, signed(row["difference"]), interval, MARKS.get(row["verdict"], "")]
 
 
-def _note_missing_controls(plan: Plan) -> None:
-    for strategy in plan.strategies:
+def _is_given(ctx: typer.Context, name: str) -> bool:
+    """Whether an option was written on the command line; by name, since Typer's enumeration has moved about."""
+    return getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"
+
+
+def _one_set(source: str, options: Mapping[str, Any]) -> Prepared:
+    """A study of one set, its features as they are."""
+    metrics, schedule = _metrics(options["metric"]), _schedule(options)
+    read = _source(source, options)
+    data, test = read.load()
+    models, strategies = listed(options["model"]), listed(options["strategy"])
+    plan = Plan(tuple(models), tuple(strategies), tuple(range(options["seeds"])), schedule, read.name)
+    check_plan(data, plan, test)
+    equal_cost = schedule.pair_batch == schedule.batch * data.n_labels
+    for strategy in strategies:
         control = control_of(strategy)
-        if control is not None and control not in plan.strategies:
+        if control is not None and control not in strategies and not (equal_cost and "random" in strategies):
             errors.print(f"note: {strategy} will have no random control; add {control} to --strategy to have it judged")
+    return Prepared(read.name, metrics, {read.name: StudySet(plan, data, test)})
+
+
+def _several_sets(sources: Sequence[str], options: Mapping[str, Any], given: set[str]) -> Prepared:
+    """An arena: by preset, study file or flags."""
+    if sources[0] != "arena" and not sources[0].endswith(".toml"):
+        arena = _arena_of_flags(sources, options)
+    else:
+        fixed = sorted(given - FREE_OPTIONS)
+        if fixed:
+            what = "the study file" if sources[0] != "arena" else "the arena; write a study file to change it"
+            raise ValueError(f"--{fixed[0].replace('_', '-')} is decided by {what}; leave the option out")
+        arena = _preset(sources, options["data_folder"]) if sources[0] == "arena" else _file(sources)
+        if "seeds" in given:
+            arena = replace(arena, seeds=tuple(range(options["seeds"])))
+    if "metric" in given:
+        arena = replace(arena, metrics=tuple(listed(options["metric"])))
+    folder = options["out"] or Path("runs") / arena.name
+    errors.print(f"{len(arena.sources)} sets × {len(arena.arms())} pairings × {len(arena.seeds)} seeds, in {folder}")
+    return Prepared(arena.name, arena.metrics, load_arena(arena), arena.scale == "auto")
+
+
+def _arena_of_flags(sources: Sequence[str], options: Mapping[str, Any]) -> Arena:
+    """Several sets with every model and strategy; what is read from files is read alike."""
+    if options["test"] is not None:
+        raise ValueError("--test goes with one set; a study file gives each set its own")
+    entrants = tuple(Entrant(model, tuple(listed(options["strategy"]))) for model in listed(options["model"]))
+    read = tuple(_source(source, options) for source in sources)
+    return Arena(read, entrants, tuple(range(options["seeds"])), _schedule(options))
+
+
+def _preset(sources: Sequence[str], folder: Path | None) -> Arena:
+    if len(sources) != 2 or sources[1] not in ("quick", "papers"):
+        raise ValueError(f"there is no arena {' '.join(sources[1:])!r}; there are `arena quick` and `arena papers`")
+    if folder is not None and not folder.is_dir():
+        raise ValueError(f"there is no folder {folder}; --data-folder names the folder that holds yeast/, enron/, ...")
+    named = os.environ.get("LABELWISE_SHARED_DATA")
+    folder = folder or (Path(named) if named and Path(named).is_dir() else None)
+    if sources[1] == "quick":
+        return quick_arena(folder)
+    if folder is None:
+        raise ValueError("arena papers needs the published sets: give their folder with --data-folder")
+    return papers_arena(folder)
+
+
+def _file(sources: Sequence[str]) -> Arena:
+    if len(sources) > 1:
+        raise ValueError(f"a study file stands alone; leave out {sources[1]!r} or write it into {sources[0]}")
+    return read_arena(sources[0])
+
+
+def _source(source: str, options: Mapping[str, Any]) -> Source:
+    labels = None if options["labels"] is None else label_option(options["labels"])
+    return Source(source, test=options["test"], labels=labels, text=options["text"], id=options["id"])
+
+
+def _schedule(options: Mapping[str, Any]) -> Schedule:
+    prices = options["read_cost"], options["answer_cost"]
+    sizes = {name: options[name] for name in ("start", "rounds", "batch", "pair_batch", "pool_limit")}
+    return Schedule(**sizes, costs=None if prices == (0.0, 1.0) else Costs(*prices))
 
 
 def _metrics(text: str) -> list[str]:
@@ -173,22 +259,24 @@ def _metrics(text: str) -> list[str]:
     return names
 
 
-def _write_report(study: Study, metrics: list[str], folder: Path, data: LabelData) -> Path | None:
+def _write_report(study: Study, metrics: Sequence[str], folder: Path) -> Path | None:
     """The report, where the extra for it is installed; the results are saved anyway."""
     try:
-        from labelwise.experiments.report import report_study  # needs an extra: missing, the command still works
+        from labelwise.studies.report import report_study  # needs an extra: missing, the command still works
     except ImportError as error:
         errors.print(f"no report was written: {error}")
         return None
-    return report_study(study, metrics, folder, data)
+    return report_study(study, metrics, folder)
 
 
-def _as_json(study: Study, metrics: list[str], folder: Path, report: Path | None) -> dict[str, Any]:
-    rows = result_rows(study.table, metrics)
-    plain = [{key: None if value != value else value for key, value in row.items()} for row in rows]  # NaN to null
+def _as_json(study: Study, metrics: Sequence[str], folder: Path, report: Path | None) -> dict[str, Any]:
+    sets = {name: one.facts["data"] for name, one in study.sets.items()}
     return {
-        "data": study.facts["data"] | {"name": study.plan.name},
-        "results": plain,
+        "name": study.name,
+        **({"data": study.facts["data"] | {"name": study.name}} if len(sets) == 1 else {}),
+        "sets": sets,
+        "seeds": [seed for (seed,) in study.table.distinct("seed")],
+        "results": result_rows(study.table, metrics),
         "summary": summary(compare(study.table, metrics)),
         "folder": str(folder),
         "report": None if report is None else str(report),

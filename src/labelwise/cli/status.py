@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -12,13 +13,14 @@ from rich.table import Table as Grid
 from labelwise.cli._projects import AsJson, ProjectPlace, opened
 
 if TYPE_CHECKING:
-    from labelwise.labelling.status import LabelStatus, Status
+    from labelwise.labelling.figures.status import LabelStatus, Status
 
 
 def status(project: ProjectPlace, as_json: AsJson = False) -> None:
-    """Show answers per label, the estimated F1 with its interval, agreement, and what the worker does.
+    """Show answers per label, the estimated F1 with its interval, what the strategy gains, and whether to go on.
 
-    F1 and the shares of the labels come from the questions asked at random: the model never learnt from those.
+    F1 and the shares of the labels come from the questions asked at random: these items are hidden in turn, and judged
+    by models that have not learnt from them.
     Agreement is Krippendorff's alpha; it needs questions that were put to more than one person.
 
     **Examples**
@@ -29,7 +31,7 @@ def status(project: ProjectPlace, as_json: AsJson = False) -> None:
     ```
     """
     with opened(project) as found:
-        from labelwise.labelling.status import status_of
+        from labelwise.labelling.figures.status import status_of
 
         now = status_of(found)
     if as_json:
@@ -39,7 +41,7 @@ def status(project: ProjectPlace, as_json: AsJson = False) -> None:
 
 
 def _print(now: Status) -> None:
-    from labelwise.labelling.wording import counted, unlearnt, why_no_f1
+    from labelwise.labelling.figures.wording import counted, standing_lines, unlearnt, why_no_f1
 
     grid = Grid("label", "yes", "no", "unsure", "share", "agreement")
     for label in now.labels:
@@ -48,10 +50,13 @@ def _print(now: Status) -> None:
     people = ", ".join(f"{who} {n}" for who, n in now.people.items())
     answers, items = counted(now.answers, "answer"), counted(now.items, "item")
     typer.echo(f"{answers} on {now.answered_items} of {items}" + (f": {people}" if people else ""))
-    typer.echo(f"{counted(now.readings, 'reading')} of an item; cost so far {now.cost:g}")
+    if now.readings is not None:
+        typer.echo(f"{counted(now.readings, 'reading')} of an item; cost so far {now.cost:g}")
     measured = now.f1 is not None and now.f1["f1"] is not None
     told = _measured(now.f1) if measured else why_no_f1(now.f1)  # type: ignore[arg-type]  # measured: not None
     typer.echo(f"estimated F1: {told}")
+    for line in standing_lines(now.standing):
+        typer.echo(line)
     state = "running" if now.worker else "not running"
     typer.echo(f"worker {state}; {counted(now.ready, 'question')} ready, {now.leased} being answered")
     if now.unseen:
@@ -75,5 +80,5 @@ def _measured(f1: dict[str, Any]) -> str:
     return f"{_interval(f1, 'f1')} on {f1['items']} items asked at random"  # never on a single one
 
 
-def _interval(figures: dict[str, Any], key: str) -> str:
+def _interval(figures: Mapping[str, Any], key: str) -> str:
     return f"{figures[key]:.2f} ({figures['low']:.2f} to {figures['high']:.2f})"

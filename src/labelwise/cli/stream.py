@@ -17,10 +17,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 
 from labelwise.cli._common import INTERRUPTED, at_least_one, errors, listed, user_errors
-from labelwise.experiments import StreamPlan, predict_stream, score_stream, train_stream
-from labelwise.experiments import streaming as library
-from labelwise.experiments.findings import in_words
-from labelwise.experiments.stream_rules import NAMES
+from labelwise.files import write_bytes
+from labelwise.streams import StreamPlan, predict_stream, score_stream, train_stream
+from labelwise.streams.judge import RULE_NAMES
+from labelwise.streams.train import StreamProgress, Training
+from labelwise.studies.findings import in_words
 
 stream = typer.Typer(
     no_args_is_help=True,
@@ -35,7 +36,7 @@ labelwise stream predict new.libsvm --model news.npz --out new.jsonl
 """,
 )
 
-RULES = f"{', '.join(NAMES)}; threshold:0.3 and top_labels:5 set their number"
+RULES = f"{', '.join(RULE_NAMES)}; threshold:0.3 and top_labels:5 set their number"
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="XMC or libsvm text, jsonl (also .gz, .bz2), or parquet.")]
 READING = {"format": "--format", "features": "--features", "label_names": "--label-names"}  # for `user_errors`
@@ -48,7 +49,7 @@ LabelNames = Annotated[Path | None, typer.Option(help="File with one label per l
 OneBased = Annotated[bool, typer.Option("--one-based", help="libsvm: features are counted from 1.")]
 OneBasedLabels = Annotated[bool, typer.Option("--one-based-labels", help="libsvm: labels are counted from 1.")]
 Batch = Annotated[int, typer.Option(help="Rows read at a time: all that is held in memory.")]
-Limit = Annotated[int | None, typer.Option(help="Stop after so many rows of the file.")]
+Limit = Annotated[int | None, typer.Option(help="Stop after this many rows of the file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results for machines.")]
 
 
@@ -66,7 +67,7 @@ def train(
     score_noise: Annotated[
         float | None, typer.Option("--score-noise", "--noise", help="Standard deviation of the noise on scores.")
     ] = None,
-    hash_features: Annotated[int | None, typer.Option(help="Fold the features into so many columns.")] = None,
+    hash_features: Annotated[int | None, typer.Option(help="Fold the features into this many columns.")] = None,
     block_size: Annotated[int | None, typer.Option(help="Labels that share a bias; blocks run on threads.")] = None,
     decision: Annotated[str, typer.Option(help=f"Rule for the sets that are judged, or none: {RULES}.")] = "class_mass",
     batch: Batch = 1000,
@@ -107,14 +108,14 @@ def train(
     with user_errors(**READING):
         plan = StreamPlan(batch, window, checkpoint_every, None if decision == "none" else decision, limit)
         if test is not None:
-            test.stat()  # a missing test file is told before the training, not after it
+            test.stat()  # a missing test file is reported before the training, not after it
         target = _model_file(model)
         target.parent.mkdir(parents=True, exist_ok=True)
         with _going_on(lambda: _how_to_go_on(target)):
             with _progress(file.name) as update:
-                tell = partial(_tell, update)
+                on_batch = partial(_show, update)
                 done = train_stream(
-                    file, target, settings=settings, reading=reading, plan=plan, fresh=fresh, on_batch=tell
+                    file, target, settings=settings, reading=reading, plan=plan, fresh=fresh, on_batch=on_batch
                 )
             scores = {"progressive": done.measures}
             if test is not None:
@@ -122,9 +123,9 @@ def train(
                     scored = score_stream(test, target, decision=plan.decision or "class_mass", on_batch=update)
                 scores["test"] = scored.measures()
     files = _save_curve(done, target)
-    told = {"model": str(target), "rows": done.rows, "new_rows": done.new_rows, "labels": len(done.label_names)}
+    facts = {"model": str(target), "rows": done.rows, "new_rows": done.new_rows, "labels": len(done.label_names)}
     if as_json:
-        typer.echo(json.dumps({**told, **{name: _plain(one) for name, one in scores.items()}, **files}, indent=2))
+        typer.echo(json.dumps({**facts, **{name: _plain(one) for name, one in scores.items()}, **files}, indent=2))
         return
     if done.new_rows == 0:
         errors.print(f"nothing new: all rows of {file} had been learnt")
@@ -142,7 +143,7 @@ def predict(
     model: Annotated[Path, typer.Option(help="A model made by labelwise stream train, or saved by OnlineBayes.")],
     out: Annotated[Path, typer.Option(help="File for the predictions: .jsonl, .csv (also .gz, .bz2) or .parquet.")],
     decision: Annotated[str, typer.Option(help=f"Rule for the label sets: {RULES}.")] = "class_mass",
-    top: Annotated[int, typer.Option(help="Write so many most probable labels of each row as well.")] = 0,
+    top: Annotated[int, typer.Option(help="Also write this many most probable labels of each row.")] = 0,
     batch: Batch = 1000,
     limit: Limit = None,
     format: Format = None,
@@ -174,8 +175,8 @@ def predict(
             done = predict_stream(file, source, out, decision=decision, top=top, reading=reading, on_batch=update)
     per_row = done.labels_given / max(done.rows, 1)
     if as_json:
-        told = {"out": str(out), "rows": done.rows, "labels_given": done.labels_given}
-        typer.echo(json.dumps({**told, "believed_macro_f1": done.believed_macro_f1}, indent=2))
+        facts = {"out": str(out), "rows": done.rows, "labels_given": done.labels_given}
+        typer.echo(json.dumps({**facts, "believed_macro_f1": done.believed_macro_f1}, indent=2))
     else:
         typer.echo(f"{done.rows:,} rows, {per_row:.2f} labels each: {out}")
 
@@ -215,9 +216,9 @@ def _how_to_go_on(target: Path) -> str:
 @contextmanager
 def _progress(what: str) -> Iterator[Callable[..., None]]:
     """A bar on stderr, to be called with rows, the share of the file (None where unknown), and more to say."""
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[told]}"))
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[text]}"))
     with Progress(*columns, TimeElapsedColumn(), console=errors) as bar:
-        task = bar.add_task(what, total=None, told="")
+        task = bar.add_task(what, total=None, text="")
         began: tuple[int, float] | None = None  # rows and time at the first call with rows: before it is loading
 
         def update(rows: int, share: float | None, more: str = "") -> None:
@@ -227,12 +228,12 @@ def _progress(what: str) -> Iterator[Callable[..., None]]:
             seconds = perf_counter() - began[1]
             speed = f" · {(rows - began[0]) / seconds:,.0f} rows/s" if rows > began[0] else ""
             total = None if share is None else 1.0
-            bar.update(task, total=total, completed=share or 0.0, told=f"{rows:,} rows{speed}{more}")
+            bar.update(task, total=total, completed=share or 0.0, text=f"{rows:,} rows{speed}{more}")
 
         yield update
 
 
-def _tell(update: Callable[..., None], progress: library.Progress) -> None:
+def _show(update: Callable[..., None], progress: StreamProgress) -> None:
     more = ""
     if progress.window is not None:
         measures = progress.window.score.measures()
@@ -240,20 +241,20 @@ def _tell(update: Callable[..., None], progress: library.Progress) -> None:
     update(progress.rows, progress.fraction, more)
 
 
-def _save_curve(done: library.Training, target: Path) -> dict[str, str]:
+def _save_curve(done: Training, target: Path) -> dict[str, str]:
     """The curve beside the model, and its picture where the extra for it is installed."""
     if len(done.curve) == 0:
         return {}
     table = target.with_suffix(".curve.csv")
     done.curve.write_csv(table)
     try:
-        from labelwise.experiments.figures import as_png  # needs an extra: missing, the command still works
-        from labelwise.experiments.stream_figures import draw_progress
+        from labelwise.streams.figures import draw_progress
+        from labelwise.studies.figures import as_png  # needs an extra: missing, the command still works
     except ImportError as error:
         errors.print(f"no picture was drawn: {error}")
         return {"curve": str(table)}
     picture = target.with_suffix(".curve.png")
-    picture.write_bytes(as_png(draw_progress(done.curve)))
+    write_bytes(picture, as_png(draw_progress(done.curve)))
     return {"curve": str(table), "picture": str(picture)}
 
 

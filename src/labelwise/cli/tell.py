@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from labelwise.asking import Answer
 from labelwise.cli._common import errors
 from labelwise.cli._projects import AsJson, ProjectPlace, Who, opened, person
 from labelwise.data import read_answers
+from labelwise.records.asking import Answer
 
 
 def tell(
@@ -33,6 +33,7 @@ def tell(
 
     What is said is on disk when the command ends with exit code 0. Exit code 5: the answer came too late, its label is
     retired, or the lease was given to somebody else than --who. Without --who a lease answers for the one who has it.
+    What the same person said before, and still stands, is not saved again: a file may be told twice.
 
     **Examples**
 
@@ -65,7 +66,9 @@ def tell(
     if as_json:
         typer.echo(json.dumps({"events": [receipt.event for receipt in receipts]}))
     elif receipts:
-        typer.echo(f"saved: {len(receipts)}")
+        repeated = sum(receipt.repeated for receipt in receipts)
+        already = f"; there already: {repeated:,}" if repeated else ""
+        typer.echo(f"saved: {len(receipts) - repeated:,}{already}")
 
 
 def _said(by_word: dict[str, list[str]]) -> dict[str, bool | None]:

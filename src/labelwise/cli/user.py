@@ -54,7 +54,7 @@ def list_users(project: ProjectPlace, as_json: AsJson = False) -> None:
     for each in users:
         typer.echo(f"{each.name}  {each.role}  since {datetime.fromtimestamp(each.added_at, UTC):%Y-%m-%d}")
     if not users:
-        typer.echo("no users: only this machine is served, to whoever uses it")
+        typer.echo("no users: only this machine is served, by the address that labelwise serve prints")
 
 
 @user.command()

@@ -1,33 +1,46 @@
-"""`CooccurrenceFactors` by map and reduce: items stay in parts on the workers, sums over them come back."""
+"""`CooccurrenceFactors` by map and reduce: items stay in parts on the workers, sums over them come back.
+
+An item's factors depend on its own row, so they stay with it. What a part says of the labels' factors are sums over its
+items: slopes, Gram matrices, products in conjugate gradients. Only label factors, weights and those sums travel.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import clone
 
 from labelwise.cluster._connect import Cluster, collect, connected, near, workers_of
 from labelwise.models import CooccurrenceFactors
-from labelwise.models._factor_training import (
+from labelwise.models.factors.training import (
     FactorProblem,
     FactorSettings,
     Learnt,
-    Schedule,
+    SweepSchedule,
     first_factors,
     prepare_fit,
     transfer,
 )
-from labelwise.numerics import factor_parts as work
-from labelwise.numerics.factor_model import FactorData, FactorFit, Factors
-from labelwise.numerics.feature_regression import LARGEST_FACTOR, ridge_gradients, ridge_inverse
-from labelwise.numerics.weighted_ridge import System, conjugate_gradients, mean_gram, row_chunks, weighted_products
-from labelwise.posterior import FloatArray
+from labelwise.numerics.arrays import FloatArray
+from labelwise.numerics.factors.model import FactorData, FactorFit, Factors, Penalties, view_likelihood
+from labelwise.numerics.gp.feature_regression import LARGEST_FACTOR, ridge_gradients, ridge_inverse
+from labelwise.numerics.linear_algebra import dense
+from labelwise.numerics.weighted_ridge import (
+    RowSolver,
+    System,
+    View,
+    conjugate_gradients,
+    mean_gram,
+    row_chunks,
+    weighted_products,
+)
 
 FAN_IN = 8  # sums that one task adds up
 
@@ -77,7 +90,7 @@ def fit_factors(
 
 
 def _learn(
-    client: Any, n_parts: int | None, problem: FactorProblem, settings: FactorSettings, schedule: Schedule
+    client: Any, n_parts: int | None, problem: FactorProblem, settings: FactorSettings, schedule: SweepSchedule
 ) -> tuple[Learnt, list[float]]:
     fit = prepare_fit(problem, settings, factored=False)
     start = first_factors(problem, settings, fit)
@@ -110,7 +123,7 @@ class PartedFit:
             self._submit(
                 number,
                 _itself,
-                work.FactorPart(X[span], FactorData(data.labels[span], data.observed[span]), fit.penalties, fit.solver),
+                FactorPart(X[span], FactorData(data.labels[span], data.observed[span]), fit.penalties, fit.solver),
             )
             for number, span in enumerate(spans)
         ]
@@ -119,10 +132,10 @@ class PartedFit:
     def sweep(self, f: Factors) -> Factors:
         """One round of updates; every line raises the objective."""
         shared = self._share(f)
-        self.items = self._each(work.update_items, self.items, shared)
-        both = self._each(work.label_evidence, self.items, shared, self._chunks)
+        self.items = self._each(update_items, self.items, shared)
+        both = self._each(label_evidence, self.items, shared, self._chunks)
         evidence = [self._submit(number, itemgetter(0), pair) for number, pair in enumerate(both)]
-        sums = work.LabelSums(*self._total([self._submit(i, itemgetter(1), pair) for i, pair in enumerate(both)]))
+        sums = LabelSums(*self._total([self._submit(i, itemgetter(1), pair) for i, pair in enumerate(both)]))
         f = replace(f, labels=f.labels + self._label_step(f, evidence, sums))
         f = self._fit.update_columns(f)
         f = replace(f, weights=self._solve_features(sums.features, f.weights))
@@ -131,12 +144,12 @@ class PartedFit:
         return self._fit.update_overdispersion(f)
 
     def objective(self, f: Factors) -> float:
-        total = float(self._total(self._each(work.part_objective, self.items, self._share(f))))
+        total = float(self._total(self._each(part_objective, self.items, self._share(f))))
         return total + self._fit.objective(f)
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
-    def _label_step(self, f: Factors, evidence: list[Any], sums: work.LabelSums) -> FloatArray:
+    def _label_step(self, f: Factors, evidence: list[Any], sums: LabelSums) -> FloatArray:
         penalty, solver = self._fit.penalties.labels, self._fit.solver
         counts = [] if self._fit.data.counts is None else [self._count_system(f)]
         right = sums.slopes - penalty * f.labels
@@ -149,7 +162,7 @@ class PartedFit:
 
         def multiply(p: FloatArray) -> FloatArray:
             everyone = self._submit(0, _itself, p)
-            there = self._total([self._submit(i, work.label_products, own, everyone) for i, own in enumerate(evidence)])
+            there = self._total([self._submit(i, label_products, own, everyone) for i, own in enumerate(evidence)])
             return penalty * p + there + sum(weighted_products(weights, F, p) for weights, F in systems)
 
         inverses = self._preconditioners(sums.grams, systems, penalty, right.dtype)
@@ -173,9 +186,9 @@ class PartedFit:
         return inverses
 
     def _exact(self, right: FloatArray, evidence: list[Any], systems: list[System], penalty: float) -> FloatArray:
-        gram = self._total([self._submit(i, work.label_grams, own) for i, own in enumerate(evidence)])  # (q, k, k)
+        gram = self._total([self._submit(i, label_grams, own) for i, own in enumerate(evidence)])  # (q, k, k)
         for weights, F in systems:
-            gram = gram + work.label_grams(work.LabelEvidence(F, weights))
+            gram = gram + label_grams(LabelEvidence(F, weights))
         gram[:, np.arange(gram.shape[1]), np.arange(gram.shape[1])] += penalty
         step: FloatArray = np.linalg.solve(gram, right[:, :, None])[:, :, 0]
         return step
@@ -187,23 +200,23 @@ class PartedFit:
 
         def multiply(P: FloatArray) -> FloatArray:
             everyone = self._submit(0, _itself, P)
-            products = [self._submit(i, work.feature_products, part, everyone) for i, part in enumerate(self._parts)]
+            products = [self._submit(i, feature_products, part, everyone) for i, part in enumerate(self._parts)]
             return self._total(products) + ridge * P
 
         return ridge_gradients(right, multiply, self._norms + ridge, start)
 
     @cached_property
     def _inverse(self) -> FloatArray:
-        gram = self._total([self._submit(i, work.feature_gram, part) for i, part in enumerate(self._parts)])
+        gram = self._total([self._submit(i, feature_gram, part) for i, part in enumerate(self._parts)])
         return ridge_inverse(gram.copy(), self._fit.regression.penalty).astype(self._dtype)
 
     @cached_property
     def _norms(self) -> FloatArray:
-        norms = self._total([self._submit(i, work.feature_norms, part) for i, part in enumerate(self._parts)])
+        norms = self._total([self._submit(i, feature_norms, part) for i, part in enumerate(self._parts)])
         return norms.astype(self._dtype)
 
     def _update_biases(self, f: Factors) -> Factors:
-        slopes, weights = self._total(self._each(work.bias_sums, self.items, self._share(f)))
+        slopes, weights = self._total(self._each(bias_sums, self.items, self._share(f)))
         prior = self._fit.penalties.biases
         step = (slopes - prior * f.label_bias) / (weights + prior)
         f = replace(f, label_bias=(f.label_bias + step).astype(f.label_bias.dtype))
@@ -212,7 +225,7 @@ class PartedFit:
     # -- tasks --------------------------------------------------------------------------------------------------------
 
     def _share(self, f: Factors) -> Any:
-        return self._submit(0, _itself, work.SharedFactors(f.labels, f.label_bias, f.weights))
+        return self._submit(0, _itself, SharedFactors(f.labels, f.label_bias, f.weights))
 
     def _submit(self, number: int, function: Callable[..., Any], *args: Any) -> Any:
         return self._client.submit(function, *args, **near(self._workers, number))
@@ -245,3 +258,108 @@ def _add(parts: list[Any]) -> Any:
     if isinstance(parts[0], tuple):
         return tuple(_add(list(column)) for column in zip(*parts, strict=True))
     return sum(parts[1:], start=parts[0])
+
+
+@dataclass(frozen=True, eq=False)
+class FactorPart:
+    """Some items of a problem, and how their factors are learnt."""
+
+    X: Any  # (n, d)
+    data: FactorData  # of these items, without counts
+    penalties: Penalties
+    solver: RowSolver
+
+    @property
+    def n_items(self) -> int:
+        return int(self.data.labels.shape[0])
+
+
+class SharedFactors(NamedTuple):
+    """What all parts must know before a step."""
+
+    labels: FloatArray  # V (q, k)
+    label_bias: FloatArray  # b (q,)
+    weights: FloatArray  # W (d, k)
+
+
+class LabelEvidence(NamedTuple):
+    """What the items of a part say of the labels: their factors, and the weight of each entry."""
+
+    items: FloatArray  # U (n, k)
+    weights: FloatArray  # (q, n)
+
+
+class LabelSums(NamedTuple):
+    """What the parts add up before label factors and feature weights are solved for."""
+
+    slopes: FloatArray  # (q, k)
+    grams: FloatArray  # (c, k, k) of the mean weights, for each chunk of labels
+    features: FloatArray  # XᵀU (d, k)
+
+
+def update_items(part: FactorPart, U: FloatArray | None, shared: SharedFactors) -> FloatArray:
+    """(n, k) better factors of the items; None starts from zero."""
+    if U is None:
+        U = np.zeros((part.n_items, shared.labels.shape[1]), shared.labels.dtype)
+    expected = np.asarray(part.X @ shared.weights)
+    return part.solver.improve(U, [_item_view(part, shared)], part.penalties.items, expected)
+
+
+def label_evidence(
+    part: FactorPart, U: FloatArray, shared: SharedFactors, chunks: Sequence[slice]
+) -> tuple[LabelEvidence, LabelSums]:
+    """Weights that stay, and sums that go: a chunk of labels shares a preconditioner."""
+    slope, weights = _label_view(part, U, shared).slopes(shared.labels)  # (q, n)
+    grams = np.stack([mean_gram(weights[chunk], U) for chunk in chunks])
+    return LabelEvidence(U, weights), LabelSums(slope @ U, grams, np.asarray(part.X.T @ U))
+
+
+def label_products(evidence: LabelEvidence, P: FloatArray) -> FloatArray:
+    """(q, k) Uᵀ diag(ω_l) U p_l over the items of the part."""
+    return weighted_products(evidence.weights, evidence.items, P)
+
+
+def label_grams(evidence: LabelEvidence) -> FloatArray:
+    """(q, k, k) Uᵀ diag(ω_l) U over the items of the part."""
+    U = evidence.items
+    outer = (U[:, :, None] * U[:, None, :]).reshape(len(U), -1)
+    return (evidence.weights @ outer).reshape(-1, U.shape[1], U.shape[1])
+
+
+def bias_sums(part: FactorPart, U: FloatArray, shared: SharedFactors) -> FloatArray:
+    """(2, q) slopes and weights of each label, summed over the items of the part."""
+    slope, weights = _label_view(part, U, shared).slopes(shared.labels)
+    return np.stack([slope.sum(axis=1), weights.sum(axis=1)])
+
+
+def part_objective(part: FactorPart, U: FloatArray, shared: SharedFactors) -> float:
+    """Log-likelihood of the labels and log-prior of the items' factors, up to its constant."""
+    missed = np.square(U - np.asarray(part.X @ shared.weights), dtype=np.float64).sum()
+    return view_likelihood(_item_view(part, shared), U) - 0.5 * part.penalties.items * float(missed)
+
+
+def feature_gram(part: FactorPart) -> FloatArray:
+    """(d, d) XᵀX in double precision."""
+    X = part.X.astype(np.float64)
+    return dense(X.T @ X)
+
+
+def feature_products(part: FactorPart, P: FloatArray) -> FloatArray:
+    """(d, k) XᵀX P."""
+    return np.asarray(part.X.T @ (part.X @ P))
+
+
+def feature_norms(part: FactorPart) -> FloatArray:
+    """(d,) squared lengths of the columns of X."""
+    squares = part.X.multiply(part.X) if sp.issparse(part.X) else part.X * part.X
+    return np.asarray(squares.sum(axis=0)).ravel()
+
+
+def _item_view(part: FactorPart, shared: SharedFactors) -> View:
+    none = np.zeros(part.n_items, shared.labels.dtype)
+    return View(shared.labels, part.data.labels, part.data.observed, none, shared.label_bias)
+
+
+def _label_view(part: FactorPart, U: FloatArray, shared: SharedFactors) -> View:
+    none = np.zeros(part.n_items, shared.labels.dtype)
+    return View(U, part.data.labels_by_label, part.data.observed_by_label, shared.label_bias, none)

@@ -13,7 +13,7 @@ from labelwise.cluster._connect import Cluster, connected
 
 @contextmanager
 def fan_out(cluster: Cluster) -> Iterator[Any]:
-    """Within it, runs of `labelwise.experiments`, and all of joblib, go to the workers. Gives the client.
+    """Within it, runs of `labelwise.studies`, and all of joblib, go to the workers. Gives the client.
 
     Through joblib's Dask backend: a run lost with its worker is done by another. Results come back to this process and
     are saved here; a folder that the workers share with it gets them even if this process dies.
@@ -25,7 +25,7 @@ def fan_out(cluster: Cluster) -> Iterator[Any]:
     Examples
     --------
     >>> from labelwise.cluster import fan_out
-    >>> from labelwise.experiments import Plan, run_study
+    >>> from labelwise.studies import Plan, run_study
     >>> with fan_out("tcp://10.0.0.5:8786"):  # needs a cluster # doctest: +SKIP
     ...     study = run_study(data, Plan(["label_gp"], ["random", "uncertainty"]), "runs/mine")
     """

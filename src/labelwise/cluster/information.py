@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwise.cluster._connect import Cluster, collect, connected, near, workers_of
+from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.information import (
     Criterion,
     LowRankBlocks,
@@ -21,7 +22,7 @@ from labelwise.numerics.information import (
 )
 from labelwise.numerics.information.blocks import ArrayBlock, Block, Refresh
 from labelwise.numerics.information.groups import Group, refresh_group, rescore_group, start_group
-from labelwise.numerics.information.state import FloatArray, IndexArray
+from labelwise.numerics.information.state import IndexArray
 from labelwise.numerics.information.streamed import Task
 
 IN_HAND = 2  # tasks that each worker has at a time: one to do, one to follow

@@ -12,9 +12,10 @@ import warnings
 from collections.abc import Iterable
 from typing import IO, Any
 
-from labelwise.data._files import AnyPath, decode, line_blocks, split_name, writing
 from labelwise.data.errors import FormatError, Problem, shown
-from labelwise.data.jsonl import parse_object
+from labelwise.data.formats.jsonl import parse_object
+from labelwise.data.reading import decode, line_blocks
+from labelwise.files import AnyPath, split_name, writing
 from labelwise.records import Answer
 
 FIELDS = {"item": str, "values": dict, "reason": str, "correction": bool}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -13,9 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from labelwise.data._files import AnyPath, text_lines, writing
 from labelwise.data.errors import FormatError, shown
-from labelwise.records import LabelData, check_unique
+from labelwise.data.formats.cells import escape_formula, unescape_formula
+from labelwise.data.reading import text_lines
+from labelwise.files import AnyPath, writing
+from labelwise.records.label_data import LabelData, check_unique
 
 FloatArray = npt.NDArray[np.floating[Any]]
 HEADER = ["label", "other", "count"]
@@ -123,19 +125,6 @@ class Cooccurrence:
         every = np.broadcast_to(self.totals[:, None], self.counts.shape) if self.asked is None else self.asked
         return np.where(np.isnan(self.counts), np.nan, every)
 
-    def rescaled(self, own: Cooccurrence) -> Cooccurrence:
-        """The counts times one factor, so that the labels both know occur as often as in `own`.
-
-        Models bring counts to their own scale, label by label; this is for looking at both side by side.
-        """
-        mine, theirs = self.totals, own.align(self.names).totals
-        both = ~(np.isnan(mine) | np.isnan(theirs))
-        if not mine[both].sum() > 0:
-            raise ValueError("no label was counted in both; are the names the same?")
-        factor = theirs[both].sum() / mine[both].sum()
-        n_items, asked = (None if value is None else factor * value for value in (self.n_items, self.asked))
-        return Cooccurrence(self.names, factor * self.counts, n_items, asked)
-
     def __add__(self, other: Cooccurrence) -> Cooccurrence:
         """Counts of two sources together, over the labels of both; unknown in one is taken from the other."""
         names = (*self.names, *(name for name in other.names if name not in set(self.names)))
@@ -162,7 +151,7 @@ def write_cooccurrence(counts: Cooccurrence, path: AnyPath) -> None:
         table.writerow(HEADER)
         if counts.n_items is not None:
             table.writerow(["", "", _number(counts.n_items)])
-        names = counts.names
+        names = list(map(escape_formula, counts.names))
         table.writerows([name, name, _number(total)] for name, total in zip(names, counts.totals, strict=True))
         listed = np.argwhere(np.triu(np.isnan(counts.counts) | (counts.counts > 0), k=1))
         table.writerows([names[i], names[j], _number(counts.counts[i, j])] for i, j in listed.tolist())
@@ -189,18 +178,19 @@ def read_cooccurrence(path: AnyPath) -> Cooccurrence:
     first = next(lines, "")
     trim = str if first.startswith('"') else str.strip
     rows = csv.reader(chain([first] if first else [], lines))
-    header = next(rows, None)
+    header = next(_told(rows, path), None)
     if header is None or [name.strip().lower() for name in header] != HEADER:
         raise FormatError(f"found the columns {shown(header)}, expected {', '.join(HEADER)}", path, 1)
     pairs: dict[tuple[str, str], float] = {}
     n_items = None
-    for row in rows:
+    for row in _told(rows, path):
         line = rows.line_num
         if not row:
             continue
         if len(row) != 3:
             raise FormatError(f"found {len(row)} fields, expected {', '.join(HEADER)}", path, line)
-        label, other, count = trim(row[0]), trim(row[1]), _parse(row[2], path, line)
+        label, other = unescape_formula(trim(row[0])), unescape_formula(trim(row[1]))
+        count = _parse(row[2], path, line)
         if not label and not other:
             n_items = count
             continue
@@ -211,6 +201,14 @@ def read_cooccurrence(path: AnyPath) -> Cooccurrence:
         pairs[label, other] = count
     names = tuple(dict.fromkeys(name for pair in pairs for name in pair))
     return Cooccurrence(names, _matrix(names, pairs), n_items)
+
+
+def _told(rows: Any, path: AnyPath) -> Iterator[list[str]]:
+    """The rows of a csv reader; what it cannot read is told with the line."""
+    try:
+        yield from rows
+    except csv.Error as error:
+        raise FormatError(f"the line cannot be divided into cells ({error})", path, rows.line_num) from None
 
 
 def _matrix(names: Sequence[str], pairs: dict[tuple[str, str], float]) -> FloatArray:

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+import struct
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from tokenize import TokenError
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # errors are told where no data are loaded
+    from labelwise.files import AnyPath
+    from labelwise.records import LabelData
 
 
 class FormatError(ValueError):
@@ -35,8 +45,26 @@ class FormatError(ValueError):
         return f"{', '.join(places)}: {self.problem}" if places else self.problem
 
 
+# What other libraries raise of a damaged file: its content is read as sizes, types and names before it is checked.
+DAMAGED: tuple[type[Exception], ...] = (
+    *(ValueError, TypeError, KeyError, IndexError, AttributeError, EOFError, ArithmeticError, SyntaxError),
+    *(RecursionError, NotImplementedError, RuntimeError, AssertionError, MemoryError, TokenError),
+    *(zipfile.BadZipFile, zlib.error, struct.error, ImportError),
+)
+UNREADABLE: tuple[type[Exception], ...] = (*DAMAGED, OSError)
+
+
 class Problem(ValueError):
     """What is wrong with a line, raised where file and line number are not known; it becomes a `FormatError`."""
+
+
+def repeated(names: Iterable[str]) -> str | None:
+    """The first name that is there more than once, if any.
+
+    >>> repeated(["a", "b", "c", "b"])
+    'b'
+    """
+    return next((name for name, times in Counter(names).items() if times > 1), None)
 
 
 def shown(text: Any, width: int = 60) -> str:
@@ -47,3 +75,23 @@ def shown(text: Any, width: int = 60) -> str:
     """
     whole = repr(text)
     return whole if len(whole) <= width else whole[: width - 2] + "..."
+
+
+def refuse_losses(data: LabelData, path: AnyPath, format: str, keeps: Sequence[str], lossy: bool) -> None:
+    """Raise where `data` holds what the format would lose, unless `lossy` allows it, or no item at all.
+
+    `keeps` lists what the format can say.
+    """
+    if data.n_items == 0:
+        raise FormatError("there is no item to write", path)
+    held = {
+        "item_ids": data.item_ids != tuple(map(str, range(data.n_items))),
+        "items": data.items is not None,
+        "feature_names": data.feature_names is not None,
+        "label_names": data.label_names != tuple(f"label_{label}" for label in range(data.n_labels)),
+    }
+    lost = [what for what, is_held in held.items() if is_held and what not in keeps]
+    if lost and not lossy:
+        raise FormatError(
+            f"{format} has no place for {' and '.join(lost)}; pass lossy=True to write without, or use jsonl", path
+        )

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from labelwise.data._extras import need
-from labelwise.data._files import AnyPath, split_name, writing
-from labelwise.data._table_labels import join_tags
 from labelwise.data.errors import FormatError, Problem
+from labelwise.data.formats.cells import escape_formula
+from labelwise.data.formats.csv import comma_lines
+from labelwise.data.formats.parquet import pyarrow
+from labelwise.data.formats.table.labels import join_tags
+from labelwise.files import AnyPath, split_name, writing
 
 SEPARATOR = ";"
 DIGITS = 6  # of a probability, after the point
@@ -25,12 +26,15 @@ Columns = dict[str, list[Any]]
 
 
 @contextmanager
-def writing_predictions(path: AnyPath) -> Iterator[Callable[[Columns], None]]:
+def writing_predictions(path: AnyPath, *, raw_csv: bool = False) -> Iterator[Callable[[Columns], None]]:
     """A function that appends `prediction_columns` to a .jsonl, .csv (both also .gz, .bz2) or .parquet file.
 
-    The file takes its name only once it is complete.
+    The file takes its name only once it is complete. In csv, text that a spreadsheet would run as a formula gets an
+    apostrophe in front, unless `raw_csv`.
     """
-    makers = {".jsonl": _jsonl, ".ndjson": _jsonl, ".csv": _csv, ".parquet": _parquet}
+    as_csv = partial(_csv, escape=str if raw_csv else escape_formula)
+    makers: dict[str, Callable[[IO[bytes], AnyPath], Writer]]
+    makers = {".jsonl": _jsonl, ".ndjson": _jsonl, ".csv": as_csv, ".parquet": _parquet}
     _, suffix, compression = split_name(path)
     if suffix not in makers or (suffix == ".parquet" and compression):
         raise ValueError(f"predictions are written to .jsonl, .csv or .parquet files, got {str(path)!r}")
@@ -48,10 +52,12 @@ def prediction_columns(
     probabilities: npt.NDArray[np.floating[Any]],
     label_names: Sequence[str],
     top: int = 0,
+    predicted: npt.NDArray[np.bool_] | None = None,
 ) -> Columns:
     """The columns of a file of predictions: id, labels, probabilities, the most probable label first.
 
-    With `top`, also the `top` most probable labels of each item, whether it gets them or not.
+    With `top`, also the `top` most probable labels of each item, whether it gets them or not; only those among the
+    labels that are `predicted` (q,) at all.
 
     Examples
     --------
@@ -66,7 +72,9 @@ def prediction_columns(
     columns: Columns = {"id": list(ids)}
     columns |= _lists("", np.bincount(rows, minlength=len(ids)), rows, labels, probabilities, label_names)
     if top > 0:
-        best = np.argsort(-probabilities, axis=1, kind="stable")[:, :top]  # (n, top)
+        there = np.ones(len(label_names), dtype=bool) if predicted is None else predicted
+        order = np.argsort(-np.where(there, probabilities, -1.0), axis=1, kind="stable")
+        best = order[:, : min(top, int(there.sum()))]  # (n, top)
         rows = np.repeat(np.arange(len(ids)), best.shape[1])
         counts = np.full(len(ids), best.shape[1])
         columns |= _lists("top_", counts, rows, best.ravel(), probabilities, label_names)
@@ -97,19 +105,15 @@ def _jsonl(file: IO[bytes], path: AnyPath) -> Writer:
     return append, lambda: None
 
 
-def _csv(file: IO[bytes], path: AnyPath) -> Writer:
+def _csv(file: IO[bytes], path: AnyPath, escape: Callable[[str], str]) -> Writer:
     begun = False
 
     def append(columns: Columns) -> None:
         nonlocal begun
-        text = io.StringIO(newline="")
-        writer = csv.writer(text)
-        if not begun:
-            writer.writerow(columns)
-            begun = True
-        cells = [[_cell(name, value, path) for value in column] for name, column in columns.items()]
-        writer.writerows(zip(*cells, strict=True))
-        file.write(text.getvalue().encode())
+        cells = [[escape(_cell(name, value, path)) for value in column] for name, column in columns.items()]
+        rows = zip(*cells, strict=True)
+        file.write(comma_lines(rows if begun else [tuple(columns), *rows]).encode())
+        begun = True
 
     return append, lambda: None
 
@@ -124,7 +128,7 @@ def _cell(name: str, value: Any, path: AnyPath) -> str:
 
 
 def _parquet(file: IO[bytes], path: AnyPath) -> Writer:
-    arrow, parquet = need("pyarrow", "io"), need("pyarrow.parquet", "io")
+    arrow, parquet = pyarrow()
     open_writers: list[Any] = []
 
     def append(columns: Columns) -> None:

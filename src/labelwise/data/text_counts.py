@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.sparse as sp
 
-from labelwise.data._files import AnyPath, text_lines
 from labelwise.data.cooccurrence import Cooccurrence
+from labelwise.data.reading import text_lines
+from labelwise.files import AnyPath
 
 WORD = re.compile(r"\w+(?:'\w+)?")
 BATCH = 20_000  # documents or windows whose labels are added up at once

@@ -1,45 +1,14 @@
 """Decisions: from beliefs to label sets. `BY_NAME` is what the command, the page and the tests go by."""
 
-from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
+from labelwise._lazy import Late, attach
 
-from labelwise.decisions.base import ScoredSets, score_sets
-from labelwise.decisions.class_mass import ClassMass
-from labelwise.decisions.expected_f1 import ExpectedF1
-from labelwise.decisions.streamed import LabelTally, StreamedCuts
-from labelwise.decisions.threshold import Threshold
-from labelwise.decisions.top_labels import TopLabels
-from labelwise.decisions.tuned_threshold import TunedThreshold
-from labelwise.posterior import LabelPosterior
+__getattr__, __dir__, __all__ = attach(__name__, __file__)  # the names are in __init__.pyi
 
-
-class Decision(Protocol):
-    """What a campaign needs of a decision rule."""
-
-    def decide(self, posterior: LabelPosterior) -> npt.NDArray[np.bool_]: ...
-
-
-BY_NAME: dict[str, Callable[[], Decision]] = {
-    "expected_f1": ExpectedF1,
-    "expected_f1_per_item": partial(ExpectedF1, average="samples"),
-    "threshold": Threshold,
-    "top_labels": TopLabels,
+BY_NAME = {
+    "expected_f1": Late(__name__, "ExpectedF1"),
+    "expected_f1_per_item": partial(Late(__name__, "ExpectedF1"), average="samples"),
+    "threshold": Late(__name__, "Threshold"),
+    "top_labels": Late(__name__, "TopLabels"),
 }
-
-__all__ = [
-    "BY_NAME",
-    "ClassMass",
-    "Decision",
-    "ExpectedF1",
-    "LabelTally",
-    "ScoredSets",
-    "StreamedCuts",
-    "Threshold",
-    "TopLabels",
-    "TunedThreshold",
-    "score_sets",
-]

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
+from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.expected_f1 import expected_scores
 from labelwise.numerics.probability_groups import Groups, add_to_bins, bin_groups, logit_codes, rank_groups
-from labelwise.posterior import BoolArray, FloatArray, LabelPosterior
+from labelwise.posterior import LabelPosterior
 
 Average = Literal["macro", "samples"]
 EXACT_ENTRIES = 2**22  # up to so many (item, label) entries are ranked; more are binned, in two bytes per entry
 BINS, BIN_REACH = 2048, 24.0  # neighbours in a bin differ by 2 % of their odds; odds beyond e^±24 are alike
 BLOCK_ENTRIES = 2**21  # beliefs about so many entries are held at a time
+
+
+class Decision(Protocol):
+    """What a campaign needs of a decision rule."""
+
+    def decide(self, posterior: LabelPosterior) -> BoolArray: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +86,15 @@ def score_groups(groups: Groups, sets: BoolArray, beta: float, empty: float) -> 
     return expected_scores(groups.probability, groups.count, groups.count_of(sets), beta, empty)
 
 
+def without_flat(
+    groups: Groups, taken: npt.NDArray[Any], expected: FloatArray, empty: float
+) -> tuple[npt.NDArray[Any], FloatArray]:
+    """The groups taken of each label and the F expected of them, where flat labels are given to no item."""
+    flat = groups.flat()
+    nothing = expected_scores(groups.probability, groups.count, np.zeros_like(groups.count), 1.0, empty)
+    return np.where(flat, 0, taken), np.where(flat, nothing, expected)
+
+
 def label_groups(posterior: LabelPosterior, known: BoolArray | None = None) -> Groups:
     """Each label's items by falling probability: ranked in a small batch, binned block by block in a large one."""
     n, q = posterior.n_items, posterior.n_labels
@@ -110,22 +125,6 @@ def checked(p: FloatArray, known: BoolArray | None = None) -> FloatArray:
     if p.size and not (p.min() >= 0 and p.max() <= 1):  # false for NaN as well
         raise ValueError(f"probabilities must lie between 0 and 1, got {float(p.min())!r} to {float(p.max())!r}")
     return p if known is None else np.where(known, p, 0.0)
-
-
-def checked_labels(Y: Any, observed: Any = None) -> tuple[BoolArray, BoolArray]:
-    """A user's (n, q) labels, NaN for unknown where dense, and mask as two dense boolean arrays."""
-    values = np.asarray(Y.toarray() if sp.issparse(Y) else Y, dtype=float)
-    known = ~np.isnan(values)
-    if observed is not None:
-        mask = np.asarray(observed.toarray() if sp.issparse(observed) else observed, dtype=bool)
-        if mask.shape != values.shape:
-            raise ValueError(f"observed has shape {mask.shape}, but Y has {values.shape}")
-        known &= mask
-    wrong = known & (values != 0) & (values != 1)
-    if values.ndim != 2 or wrong.any():
-        found = f"shape {values.shape}" if values.ndim != 2 else f"{float(values[wrong][0])!r}"
-        raise ValueError(f"Y must be a matrix (items, labels) of 0 and 1, or NaN for unknown; got {found}")
-    return known & (values == 1), known
 
 
 def check_measure(average: str, beta: float, empty_score: float | None = None) -> None:

@@ -8,8 +8,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from labelwise.decisions.base import ScoredSets, checked_labels, label_groups, score_groups
-from labelwise.posterior import BoolArray, LabelPosterior
+from labelwise.decisions.base import ScoredSets, label_groups, score_groups
+from labelwise.numerics.arrays import BoolArray
+from labelwise.numerics.user_arrays import dense_labels
+from labelwise.posterior import LabelPosterior
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +56,7 @@ class ClassMass:
 
         Y is (n, q) of 0 and 1, with NaN for unknown where it is dense; `observed` the mask of known entries.
         """
-        present, known = checked_labels(Y, observed)
+        present, known = dense_labels(Y, observed)
         return cls(present.sum(0) / np.maximum(known.sum(0), 1))
 
     def decide(self, posterior: LabelPosterior) -> BoolArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -18,13 +18,23 @@ from labelwise.decisions.base import (
     empty_value,
     label_groups,
     probability_blocks,
+    without_flat,
 )
-from labelwise.numerics.expected_f1 import best_cuts, best_prefixes, best_sampled_prefixes
-from labelwise.numerics.probability_groups import add_counts, add_hits, logit_codes, rank_groups
-from labelwise.posterior import BoolArray, FloatArray, LabelPosterior
+from labelwise.numerics.arrays import BoolArray, FloatArray
+from labelwise.numerics.expected_f1 import (
+    believable_sizes,
+    best_cuts,
+    best_prefixes,
+    best_sampled_prefixes,
+    expected_scores,
+    sampled_scores,
+)
+from labelwise.numerics.probability_groups import add_hits, add_to_bins, bin_groups, logit_codes, rank_groups
+from labelwise.posterior import LabelPosterior
 
 SAMPLE_ENTRIES = 2**22  # draws of so many (sample, item, label) entries are held at a time
 COMMON = 2**64 - 1  # in place of a block's number: draws that all blocks share
+MIN_ITEMS = 10  # a smaller batch is no batch
 CUTS, CUT_REACH = 256, 12.0  # candidate thresholds of the sampled macro rule, equal steps of the logit
 
 
@@ -36,8 +46,8 @@ class ExpectedF1:
     ----------
     average : "macro" or "samples"
         Macro-F1 is a property of a batch: how many items get a label depends on how many others are more likely to
-        have it, so decide over as many items as there are, never one by one. The sample-wise rule looks at one item at
-        a time.
+        have it, so decide over as many items as there are, never one by one; see `cautious`. The sample-wise rule looks
+        at one item at a time.
     beta : float
         Above 1 recall weighs more, below 1 precision.
     method : "independent" or "samples"
@@ -50,10 +60,21 @@ class ExpectedF1:
     empty_score : float, optional
         What counts when nothing is predicted and nothing is there, 0/0. By default 0 for macro, so that every label
         with some chance is predicted somewhere, and 1 for samples, so that an item can be left without labels: as
-        `labelwise.experiments` measures them. Above 0 a macro rule leaves hopeless labels empty.
+        `labelwise.studies` measures them. Above 0 a macro rule leaves hopeless labels empty.
     known_labels : (q,) array of bool, optional
         Labels that may be predicted; the others count as absent. A label that nobody ever answered with yes has
-        the same small probability everywhere, and the macro rule would give it to every item.
+        the same small probability everywhere, and the macro rule would give it to every item. `Campaign.predict` knows
+        which these are.
+    cautious : bool
+        Whether F1 is left alone where it is no guide. Macro: a label without positives scores 0 whatever is predicted,
+        so false positives are free where none is expected: one item would get every label that is not impossible.
+        Batches of fewer than 10 items are therefore decided item by item, by the sample-wise rule. And unless
+        `known_labels` are given, a label that is equally probable, below one half, for all items of the batch is
+        given to none: nothing was learnt about it but how rare it is. Sample-wise: where a model knows next to nothing,
+        so that hundreds of labels are equally probable, all of them together have the highest expected F1, a very low
+        one. An item therefore gets no more labels than it can be believed to have (their expected number and two
+        standard deviations), and of labels that are equally probable all or none. False maximises expected F1 come
+        what may.
     n_samples : int
         Draws for method "samples".
     random_state : int
@@ -71,7 +92,7 @@ class ExpectedF1:
     --------
     >>> from labelwise.posterior import MarginalPosterior
     >>> beliefs = MarginalPosterior(np.array([[0.9, 0.04], [0.6, 0.3], [0.2, 0.02]]))
-    >>> ExpectedF1().decide(beliefs)
+    >>> ExpectedF1(cautious=False).decide(beliefs)  # three items are few
     array([[ True, False],
            [ True,  True],
            [False, False]])
@@ -91,15 +112,18 @@ class ExpectedF1:
     known_labels: npt.ArrayLike | None = None
     n_samples: int = 100
     random_state: int = 0
+    cautious: bool = True
 
     def decide(self, posterior: LabelPosterior) -> BoolArray:
         return self.decide_scored(posterior).sets
 
     def decide_scored(self, posterior: LabelPosterior) -> ScoredSets:
-        """The sets, and the F1 expected of each label (macro) or item (samples)."""
+        """The sets, and the F1 expected of each label (macro) or item (samples, and cautious macro of a few items)."""
         check_measure(self.average, self.beta, self.empty_score)
         if self.method not in ("independent", "samples"):
             raise ValueError(f'method must be "independent" or "samples", got {self.method!r}')
+        if self.average == "macro" and self.cautious and 0 < posterior.n_items < MIN_ITEMS:
+            return replace(self, average="samples").decide_scored(posterior)
         known = self._known(posterior.n_labels)
         if self.method == "independent":
             choose = self._macro if self.average == "macro" else self._per_item
@@ -123,6 +147,8 @@ class ExpectedF1:
     def _macro(self, posterior: LabelPosterior, known: BoolArray | None, empty: float) -> tuple[BoolArray, FloatArray]:
         groups = label_groups(posterior, known)
         taken, expected = best_prefixes(groups.probability, groups.count, self.beta, empty)
+        if self.cautious and known is None:
+            taken, expected = without_flat(groups, taken, expected, empty)
         return groups.sets(taken), expected
 
     def _per_item(
@@ -131,8 +157,12 @@ class ExpectedF1:
         sets, expected = _room(posterior)
         for part, p in probability_blocks(posterior, known):
             groups = rank_groups(p.T)
-            taken, expected[part] = best_prefixes(groups.probability, groups.count, self.beta, empty)
-            sets[part] = groups.sets(taken).T
+            taken, best = best_prefixes(groups.probability, groups.count, self.beta, empty)
+            if self.cautious:
+                taken = believable_sizes(groups.probability, taken, empty)
+                chosen = (np.arange(p.shape[1]) < taken[:, None]).astype(float)
+                best = expected_scores(groups.probability, groups.count, chosen, self.beta, empty)
+            sets[part], expected[part] = groups.sets(taken).T, best
         return sets, expected
 
     def _sampled_macro(
@@ -141,15 +171,19 @@ class ExpectedF1:
         n, q = posterior.n_items, posterior.n_labels
         codes = np.empty((n, q), dtype=np.uint8)
         hits = np.zeros((self.n_samples, q, CUTS), dtype=np.int32)
-        counts = np.zeros((q, CUTS))
+        sums, counts = np.zeros((q, CUTS)), np.zeros((q, CUTS))
         for part, block, rng in self._sampling_blocks(posterior):
-            codes[part] = logit_codes(checked(block.probabilities(), known), CUTS, CUT_REACH)
+            believed = checked(block.probabilities(), known)
+            codes[part] = logit_codes(believed, CUTS, CUT_REACH)
             source = self._generator(COMMON) if posterior.joint_draws else rng
             p = block.sample_probabilities(self.n_samples, source)  # (s, block, q), dependent over items
             drawn = rng.random(p.shape) < p
             add_hits(codes[part], drawn if known is None else drawn & known, hits)
-            add_counts(codes[part], np.ones((block.n_items, q), dtype=bool), counts)
+            add_to_bins(codes[part], believed, sums, counts)
         taken, expected = best_cuts(hits, counts, self.beta, empty)
+        if self.cautious and known is None:
+            groups = bin_groups(codes, sums, counts)
+            taken, expected = without_flat(groups, taken, expected, empty)
         return codes < taken, expected
 
     def _sampled_per_item(
@@ -157,11 +191,14 @@ class ExpectedF1:
     ) -> tuple[BoolArray, FloatArray]:
         sets, expected = _room(posterior)
         for part, block, rng in self._sampling_blocks(posterior):
-            rank = rank_groups(checked(block.probabilities(), known).T).code.T  # (block, q)
+            groups = rank_groups(checked(block.probabilities(), known).T)
+            rank = groups.code.T  # (block, q)
             drawn = block.sample_labels(self.n_samples, rng)  # (s, block, q), dependent over labels
-            taken, expected[part] = best_sampled_prefixes(
-                rank, drawn if known is None else drawn & known, self.beta, empty
-            )
+            drawn = drawn if known is None else drawn & known
+            taken, expected[part] = best_sampled_prefixes(rank, drawn, self.beta, empty)
+            if self.cautious:
+                taken = believable_sizes(groups.probability, taken, empty)
+                expected[part] = sampled_scores(rank < taken[:, None], drawn, self.beta, empty)
             sets[part] = rank < taken[:, None]
         return sets, expected
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from labelwise.decisions.base import BIN_REACH, BINS, check_measure, checked, empty_value
+from labelwise.decisions.base import BIN_REACH, BINS, check_measure, checked, empty_value, without_flat
+from labelwise.numerics.arrays import BoolArray, FloatArray, IntegerArray
 from labelwise.numerics.expected_f1 import best_prefixes, expected_scores
-from labelwise.numerics.probability_groups import IntArray, add_to_bins, bin_groups, logit_codes, take_in_order
-from labelwise.posterior import BoolArray, FloatArray, LabelPosterior
+from labelwise.numerics.probability_groups import add_to_bins, bin_groups, logit_codes, take_in_order
+from labelwise.posterior import LabelPosterior
 
 NOTHING = np.empty((0, 0), dtype=np.uint16)
 
@@ -48,13 +49,16 @@ class LabelTally:
         self.n_items += len(p)
 
     def expected_f1(self, beta: float = 1.0, known_labels: npt.ArrayLike | None = None) -> StreamedCuts:
-        """The sets of highest expected macro-F_β, as `ExpectedF1` chooses them."""
+        """The sets of highest expected macro-F_β, as a cautious `ExpectedF1` chooses them of a large batch."""
         check_measure("macro", beta)
         sums = self._sums
         if known_labels is not None:
             sums = np.where(np.asarray(known_labels, dtype=bool)[:, None], sums, 0.0)  # as good as absent
         groups = bin_groups(NOTHING, sums, self._counts)
-        taken, expected = best_prefixes(groups.probability, groups.count, beta, empty_value("macro", None))
+        empty = empty_value("macro", None)
+        taken, expected = best_prefixes(groups.probability, groups.count, beta, empty)
+        if known_labels is None:
+            taken, expected = without_flat(groups, taken, expected, empty)
         return StreamedCuts(taken, np.zeros(len(taken), dtype=np.int64), expected)
 
     def class_mass(self, shares: npt.ArrayLike) -> StreamedCuts:
@@ -80,7 +84,7 @@ class StreamedCuts:
         F that the beliefs expect of each label over the whole stream.
     """
 
-    def __init__(self, cut: IntArray, inside: IntArray, expected: FloatArray) -> None:
+    def __init__(self, cut: IntegerArray, inside: IntegerArray, expected: FloatArray) -> None:
         self.expected = expected
         self._cut, self._left = cut, inside.copy()  # bins taken whole; items yet to be taken of the bin at the cut
 

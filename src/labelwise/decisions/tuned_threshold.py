@@ -7,8 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from labelwise.decisions.base import Average, ScoredSets, check_measure, checked, checked_labels, score_sets
-from labelwise.posterior import BoolArray, FloatArray, LabelPosterior
+from labelwise.decisions.base import Average, ScoredSets, check_measure, checked, score_sets
+from labelwise.numerics.arrays import BoolArray, FloatArray
+from labelwise.numerics.user_arrays import dense_labels
+from labelwise.posterior import LabelPosterior
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +71,7 @@ class TunedThreshold:
         """
         check_measure(average, beta)
         given = probabilities.probabilities() if isinstance(probabilities, LabelPosterior) else probabilities
-        p, (present, known) = checked(np.asarray(given, dtype=float)), checked_labels(Y, observed)
+        p, (present, known) = checked(np.asarray(given, dtype=float)), dense_labels(Y, observed)
         if p.shape != present.shape:
             raise ValueError(f"probabilities have shape {p.shape}, but Y has {present.shape}")
         if not known.any():

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from labelwise.data.digit_pictures import make_digit_pictures
-from labelwise.data.tickets import make_tickets
+from labelwise.data.bundled import make_digit_pictures
+from labelwise.data.made_up.tickets import make_tickets
 from labelwise.labelling.project import Project
 from labelwise.records import LabelData
 
@@ -18,7 +18,9 @@ def make_demo_projects(path: str | Path, random_state: int = 0) -> list[Path]:
     """Tickets at `path`, digits beside it; both with a few labels known and questions ready. The paths made."""
     tickets = Path(path)
     digits = tickets.with_name(f"{tickets.stem}-digits{tickets.suffix}")
-    with Project.create(tickets, _started(make_tickets(random_state=random_state)), text="text") as project:
+    with Project.create(
+        tickets, _started(make_tickets(random_state=random_state)), text="text", strategy="items"
+    ) as project:
         project.refresh()
     pictures = _started(make_digit_pictures(random_state=random_state))
     with Project.create(digits, pictures, images="image", strategy="uncertainty_pairs") as project:

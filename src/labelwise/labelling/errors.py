@@ -28,6 +28,22 @@ class AnswerRefused(ProjectError):
 
 
 class StoreError(ProjectError):
-    """The project cannot be opened, read or written."""
+    """The project cannot be opened, read or written.
+
+    Parameters
+    ----------
+    message : for the log and the terminal; may name the file, the database, its host and its user
+    public : what anybody may read who sends requests: names none of these
+    """
 
     exit_code = 6
+
+    def __init__(
+        self, message: str, public: str = "the project cannot be read or written now; the log of the server says why"
+    ) -> None:
+        super().__init__(message)
+        self.public = public
+
+
+class ProjectFileReplaced(StoreError):
+    """The project's file was replaced or deleted while it was open: waiting does not help."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from labelwise.labelling.errors import ProjectError
-from labelwise.labelling.service import check_person
 from labelwise.labelling.store import Store
 from labelwise.labelling.store.people import (
     StoredUser,
@@ -30,6 +29,7 @@ from labelwise.labelling.store.people import (
     write_token,
     write_user,
 )
+from labelwise.labelling.store.schema import STUDIO
 
 ANNOTATOR, ADMIN = "annotator", "admin"
 LINK_SECONDS = 7 * 24 * 3600.0  # a one-time link that nobody used
@@ -38,11 +38,15 @@ SESSION_SECONDS = 30 * 24 * 3600.0
 
 @dataclass(frozen=True)
 class User:
-    """Somebody signed in. `csrf` is the token that his forms and requests carry; it follows from the session."""
+    """Somebody signed in. `csrf` is the token that his forms and requests carry; it follows from the session.
+
+    `is_local`: he works alone on this machine, the project has no users.
+    """
 
     name: str
     role: str
     csrf: str
+    is_local: bool = False
 
     @property
     def is_admin(self) -> bool:
@@ -64,7 +68,7 @@ class People:
 
     def add(self, name: str, role: str = ANNOTATOR) -> str:
         """A new user; the secret of his one-time link."""
-        check_person(name)
+        _check_local(name)
         if role not in (ANNOTATOR, ADMIN):
             raise ProjectError(f"a role is {ANNOTATOR!r} or {ADMIN!r}, got {role!r}")
 
@@ -98,7 +102,7 @@ class People:
         with self.store.reading() as connection:
             return read_users(connection)
 
-    def there_are_some(self) -> bool:
+    def has_users(self) -> bool:
         with self.store.reading() as connection:
             return count_users(connection) > 0
 
@@ -106,6 +110,9 @@ class People:
 
     def redeem(self, secret: str) -> tuple[User, str] | None:
         """Sign in by a one-time link: the user and the secret of his session, or None where the link is no good."""
+        with self.store.reading() as connection:  # wrong links do not keep those waiting who write
+            if invited(connection, _digest(secret), self._clock()) is None:
+                return None
 
         def use(connection: sa.Connection) -> tuple[str, str] | None:
             now, digest = self._clock(), _digest(secret)
@@ -116,16 +123,16 @@ class People:
             return who, self._begin(connection, who, is_local=False)
 
         begun = self.store.write(use)
-        user = None if begun is None else self.who_has(begun[1])
+        user = None if begun is None else self.user_of_session(begun[1])
         return None if begun is None or user is None else (user, begun[1])
 
     def begin_local(self, name: str) -> tuple[User, str]:
         """A session for the one who works alone on this machine."""
-        check_person(name)
+        _check_local(name)
         session = self.store.write(lambda connection: self._begin(connection, name, is_local=True))
-        return User(name, ADMIN, csrf_of(session)), session
+        return User(name, ADMIN, csrf_of(session), is_local=True), session
 
-    def who_has(self, session: str, local_allowed: bool = False) -> User | None:
+    def user_of_session(self, session: str, local_allowed: bool = False) -> User | None:
         """Whose session this is; None where it is over, its user is gone, or it is local and users were added since."""
         with self.store.reading() as connection:
             found = find_session(connection, _digest(session))
@@ -133,7 +140,7 @@ class People:
                 return None
             if found.is_local:
                 alone = local_allowed and not count_users(connection)
-                return User(found.who, ADMIN, csrf_of(session)) if alone else None
+                return User(found.who, ADMIN, csrf_of(session), is_local=True) if alone else None
         return None if found.role is None else User(found.who, found.role, csrf_of(session))
 
     def end(self, session: str) -> None:
@@ -154,7 +161,7 @@ class People:
         if not self.store.write(lambda connection: drop_token(connection, name)):
             raise ProjectError(f"there is no token of {name!r}")
 
-    def has_token(self, secret: str) -> str | None:
+    def owner_of_token(self, secret: str) -> str | None:
         """The name of the program that a token belongs to; None where it is no good."""
         with self.store.reading() as connection:
             return owner_of_token(connection, _digest(secret))
@@ -176,6 +183,20 @@ class People:
         names = [user.name for user in read_users(connection)]
         if name not in names:
             raise ProjectError(f"there is no user {name!r}; there are {', '.join(names) or 'none'}")
+
+
+def check_person(who: str) -> str:
+    """A name that can be told from others in every format."""
+    if not who.strip() or not who.isprintable():
+        raise ProjectError(f"who answers needs a name, got {who!r}")
+    return who
+
+
+def _check_local(name: str) -> str:
+    """A name of somebody here: those of people in Label Studio are not to be had."""
+    if name.startswith(STUDIO):
+        raise ProjectError(f"names that begin with {STUDIO!r} are of people in Label Studio; take another for {name!r}")
+    return check_person(name)
 
 
 def csrf_of(session: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,22 +16,27 @@ import scipy.sparse as sp
 import sqlalchemy as sa
 
 from labelwise.campaign import Campaign
+from labelwise.campaign.standing import Standing
 from labelwise.decisions import Threshold
-from labelwise.labelling.derived import DERIVED, derived_path
 from labelwise.labelling.errors import NothingToAsk, ProjectError, WorkerBusy
-from labelwise.labelling.features import Featurizer, pack
-from labelwise.labelling.guesses import tell_hints
-from labelwise.labelling.learner import Learner
-from labelwise.labelling.locks import only_worker, worker_is_running
-from labelwise.labelling.model_files import TrainedLabeller
-from labelwise.labelling.picture_paths import portable
-from labelwise.labelling.pictures import picture_folders
+from labelwise.labelling.exchange.sources import as_the_project, read_new
+from labelwise.labelling.items.features import Featurizer, pack
+from labelwise.labelling.items.pictures import picture_folders, portable
+from labelwise.labelling.leases import MOST_HELD
+from labelwise.labelling.records import Event, Lease, Receipt, Settings
 from labelwise.labelling.served import OWNER, PICTURE_FOLDERS, ServedProject
-from labelwise.labelling.sources import read_new
 from labelwise.labelling.store import Location, Store
 from labelwise.labelling.store.engine import begin_project, read_value, write_value
-from labelwise.labelling.store.events import NewEvent, add_event, add_given, last_event, read_events, voters_count
-from labelwise.labelling.store.items import add_items, item_ids
+from labelwise.labelling.store.events import (
+    NewEvent,
+    add_event,
+    add_given,
+    last_event,
+    read_events,
+    read_given,
+    voters_count,
+)
+from labelwise.labelling.store.items import add_items, item_ids, known_items, read_some
 from labelwise.labelling.store.labels import (
     StoredLabels,
     add_labels,
@@ -41,21 +47,28 @@ from labelwise.labelling.store.labels import (
 from labelwise.labelling.store.questions import clear_questions, forget_beliefs, withdraw
 from labelwise.labelling.store.schema import UNSURE, WHOLE_ITEM
 from labelwise.labelling.store.trainings import forget_trainings
-from labelwise.labelling.terms import Event, Lease, Receipt, Settings
-from labelwise.labelling.worker import Worker, labeller_of, model_path
+from labelwise.labelling.training.derived import DERIVED, derived_path
+from labelwise.labelling.training.learner import Learner
+from labelwise.labelling.training.locks import only_worker, worker_is_running
+from labelwise.labelling.training.model_files import TrainedLabeller
+from labelwise.labelling.training.worker import Worker, labeller_of, model_path
 from labelwise.posterior import FloatArray
 from labelwise.records import Answer, LabelData
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Label sets (n, q) and probabilities (n, q) of items, by name, and how many answers the model had not learnt."""
+    """Label sets (n, q) and probabilities (n, q) of items, by name, and how many answers the model had not learnt.
+
+    `left_out` are the labels that were not predicted because nobody has said yes to them so far.
+    """
 
     ids: tuple[str, ...]
     label_names: tuple[str, ...]
     sets: npt.NDArray[np.bool_]
     probabilities: FloatArray
     unlearnt: int = 0
+    left_out: tuple[str, ...] = ()
 
 
 class Project(ServedProject):
@@ -70,10 +83,10 @@ class Project(ServedProject):
     >>> import tempfile
     >>> from labelwise import Answer, LabelData
     >>> data = LabelData.from_arrays([[0.0], [1.0], [5.0], [6.0]], label_names=["small", "even"])
-    >>> project = Project.create(tempfile.mkdtemp() + "/sizes.db", data, control=0)
+    >>> project = Project.create(tempfile.mkdtemp() + "/sizes.db", data)
     >>> lease = project.ask(who="ann")[0]
     >>> lease.question.labels, lease.question.reason
-    (('small', 'even'), 'cold start')
+    (('small', 'even'), 'start')
     >>> receipt = project.service.answer(lease.token, {"small": True, "even": None})  # on disk; None is unsure
     >>> project.labelled().n_observed
     1
@@ -98,10 +111,9 @@ class Project(ServedProject):
         data : LabelData
         text, images : the field of `data.items` to make features of, or "" where an item is that itself
             Without either, `data.X` is kept as the features.
-        settings : see `labelwise.labelling.Settings`
+        settings : see `labelwise.labelling.Settings.of`; what is left out is as in a `labelwise.Campaign`
         """
-        chosen = Settings(**settings, features=_features(data, text, images))
-        chosen.check_choices()
+        chosen = Settings.of(n_labels=data.n_labels, **settings, features=_features(data, text, images))
         Featurizer(chosen.features).fit(data.items or ())  # texts without a word are told before anything is made
         store = Store.create(location)
         with store.writing() as connection:
@@ -118,8 +130,10 @@ class Project(ServedProject):
     def ask(self, n: int = 1, *, who: str = OWNER) -> list[Lease]:
         """Up to n questions for a person, each his until he answers, skips, or the time is over.
 
-        Where none is ready and no worker is running, they are made now, in this process.
+        Where none is ready and no worker is running, they are made now, in this process. Nobody holds more than
+        `MOST_HELD` questions: who asks for more gets those that he holds.
         """
+        n = min(n, MOST_HELD)
         leases = self.service.ask(who, n)
         if len(leases) < n and not worker_is_running(self.store):
             self.refresh()
@@ -161,12 +175,25 @@ class Project(ServedProject):
         """A `Campaign` over what is in the store now: to believe, predict and try things; the store does not follow."""
         return self.learner().campaign
 
+    def standing(self) -> Standing:
+        """How the project stands by its random questions, judged now: see `labelwise.Campaign.status`.
+
+        The worker judges it whenever the answers have grown by a quarter: that is what status and page show.
+        """
+        return self.campaign().status()
+
     def labelled(self) -> LabelData:
         """The items with everything that is known of their labels."""
         return self.learner().data()
 
     def predict(
-        self, items: str | None = None, *, id: str | None = None, threshold: float | None = None, **csv: Any
+        self,
+        items: str | None = None,
+        *,
+        id: str | None = None,
+        threshold: float | None = None,
+        every_label: bool = False,
+        **csv: Any,
     ) -> Predictions:
         """Label sets and probabilities: of the items of a file, or of the project's own.
 
@@ -174,7 +201,8 @@ class Project(ServedProject):
         `unlearnt` says how many answers it has not come to.
 
         Of the project's own items, what was answered stands. Sets have the highest expected F1 of each item, or hold
-        all labels above a threshold. `csv`: options of a csv file, encoding and delimiter.
+        all labels above a threshold. Labels that nobody has said yes to are left out, unless `every_label` is wanted:
+        a model knows no item that has them. `csv`: options of a csv file, encoding and delimiter.
         """
         if threshold is not None:
             Threshold(threshold)  # a wrong one is told before a model is trained
@@ -183,26 +211,24 @@ class Project(ServedProject):
         contents = data.items if data.items is not None else (None,) * data.n_items
         X = data.X if self.settings.features["kind"] == "numbers" else None
         probabilities = labeller.probabilities(contents, X)
-        sets = labeller.label_sets(contents, X, threshold=threshold)
+        sets = labeller.label_sets(contents, X, threshold=threshold, every_label=every_label)
+        learnt = labeller.learnt_labels() | every_label
         if items is None:
             _let_answers_stand(data, labeller.label_names, sets)
         with self.store.reading() as connection:
             unlearnt = sum(voters_count(connection, labeller.seen_event).values())
-        return Predictions(data.item_ids, labeller.label_names, sets, probabilities, unlearnt)
+        left_out = tuple(name for name, there in zip(labeller.label_names, learnt, strict=True) if not there)
+        return Predictions(data.item_ids, labeller.label_names, sets, probabilities, unlearnt, left_out)
 
-    def model(self, *, everything: bool = False) -> TrainedLabeller:
+    def model(self) -> TrainedLabeller:
         """The model of everything answered so far, trained now, in this process, where no worker is running.
 
         Beside a worker it is the last one that the worker has kept; so it is where the training fails.
-        With `everything`, a new one that has also learnt from the random share: the one to hand over at the end.
         """
-        kept = None if everything else self._kept_model()
+        kept = self._kept_model()
         if kept is not None:
             return kept
-        learner = self.learner()
-        if everything:
-            learner.campaign = _knowing_everything(learner)
-        labeller = labeller_of(learner)
+        labeller = labeller_of(self.learner())
         if labeller is None:
             raise NothingToAsk("there is no model yet: nothing was answered")
         return labeller
@@ -232,24 +258,18 @@ class Project(ServedProject):
     # -- more items ---------------------------------------------------------------------------------------------------
 
     def add_items(self, data: LabelData, *, who: str = OWNER) -> int:
-        """More items, with the labels that are known of them; how many."""
+        """More items, with the labels that are known of them; how many were new.
+
+        Items that are here already, and are the same, are passed over; labels that were not known of them are added.
+        """
         with self.store.writing() as connection:
             new = [name for name in data.label_names if name not in read_labels(connection).names]
             add_labels(connection, new, who, time.time())
             added = _add_data(connection, data, self.settings, self.store.folder)
-            note_change(connection, "add items", {"number": added}, who, time.time())
-            forget_beliefs(connection)
+            if added:
+                note_change(connection, "add items", {"number": added}, who, time.time())
+                forget_beliefs(connection)
         return added
-
-
-def _knowing_everything(learner: Learner) -> Campaign:
-    """A campaign that knows everything, the random share too, from the start."""
-    before = learner.campaign
-    campaign = Campaign(
-        learner.data(), model=before.model, strategy=before.strategy, random_state=learner.settings.random_state
-    )
-    tell_hints(campaign, learner.labels)
-    return campaign
 
 
 def _let_answers_stand(data: LabelData, label_names: Sequence[str], sets: npt.NDArray[np.bool_]) -> None:
@@ -264,12 +284,12 @@ def _let_answers_stand(data: LabelData, label_names: Sequence[str], sets: npt.ND
 
 def _record(connection: sa.Connection, events: list[Event]) -> int:
     labels, ids = read_labels(connection), item_ids(connection, [event.item for event in events])
-    here = {(row.who, row.at, row.item, row.kind): row.id for row, _ in read_events(connection)}
+    here = {(row.who, round(row.at, 6), row.item, row.kind): row.id for row, _ in read_events(connection)}
     number_of: dict[int, int] = {}  # by the number it has where it comes from
     added = 0
     for event in events:
         item = ids[event.item]
-        known = here.get((event.who, event.at, item, event.kind))
+        known = here.get((event.who, round(event.at, 6), item, event.kind))
         if known is not None:
             number_of[event.id] = known
             continue
@@ -305,17 +325,23 @@ def _features(data: LabelData, text: str | None, images: str | None) -> dict[str
 
 
 def _add_data(connection: sa.Connection, data: LabelData, settings: Settings, folder: Path | None) -> int:
-    """Items and what is known of them; the labels are there already."""
+    """Items and what is known of them, where they are new; the labels are there already. How many are new."""
     contents: Sequence[Any] = data.items if data.items is not None else (None,) * data.n_items
     numbers: Sequence[bytes | None] = (None,) * data.n_items
     if settings.features["kind"] == "numbers":
-        if data.n_features != settings.features["width"]:
-            raise ProjectError(f"the items have {data.n_features} features, the project {settings.features['width']}")
-        X = data.X
+        X = as_the_project(data, settings).X
         if settings.features["sparse"] != bool(sp.issparse(X)):
             X = sp.csr_array(X) if settings.features["sparse"] else X.toarray()
         numbers = pack(X)
-    ids = add_items(connection, data.item_ids, [portable(content, folder) for content in contents], numbers)
+    kept = [portable(content, folder) for content in contents]
+    number_of = known_items(connection, data.item_ids)
+    _check_same(connection, number_of, data.item_ids, kept, numbers)
+    new = [row for row, name in enumerate(data.item_ids) if name not in number_of]
+    added = add_items(
+        connection, [data.item_ids[row] for row in new], [kept[row] for row in new], [numbers[row] for row in new]
+    )
+    before = read_given(connection, list(number_of.values()))
+    number_of |= {data.item_ids[row]: number for row, number in zip(new, added, strict=True)}
     folders = {*(read_value(connection, PICTURE_FOLDERS) or ()), *picture_folders(contents, folder)}
     write_value(connection, PICTURE_FOLDERS, sorted(folders))
     labels = read_labels(connection)
@@ -325,6 +351,38 @@ def _add_data(connection: sa.Connection, data: LabelData, settings: Settings, fo
     for row in np.flatnonzero(np.diff(known.indptr)).tolist():
         present = set(data.Y.indices[data.Y.indptr[row] : data.Y.indptr[row + 1]].tolist())
         observed = known.indices[known.indptr[row] : known.indptr[row + 1]].tolist()
-        given.append((ids[row], {columns[label]: int(label in present) for label in observed}))
+        item = number_of[data.item_ids[row]]
+        said = {columns[label]: int(label in present) for label in observed}
+        fresh = {label: value for label, value in said.items() if before.get(item, {}).get(label) != value}
+        if fresh:
+            given.append((item, fresh))
     add_given(connection, given, time.time(), OWNER)
-    return len(ids)
+    return len(added)
+
+
+def _check_same(
+    connection: sa.Connection,
+    number_of: Mapping[str, int],
+    names: Sequence[str],
+    contents: Sequence[Any],
+    numbers: Sequence[bytes | None],
+) -> None:
+    """Refuse an item that is here already and is another one: a field that both have, or a number, differs."""
+    here = read_some(connection, number_of.values())
+    for name, content, own in zip(names, contents, numbers, strict=True):
+        if name not in number_of:
+            continue
+        other, others = here[number_of[name]]
+        what = _difference(content, other) or ("numbers" if own != others else None)
+        if what is not None:
+            raise ProjectError(
+                f"the item {name!r} is in the project already, with other {what}; leave it out or give it another id"
+            )
+
+
+def _difference(content: Any, other: Any) -> str | None:
+    """What two contents of an item differ in; fields that only one of them has do not count."""
+    if isinstance(content, Mapping) and isinstance(other, Mapping):
+        own = json.loads(json.dumps(dict(content), default=str))
+        return next((f"{name!r}" for name in own if name in other and own[name] != other[name]), None)
+    return None if content == other else "content"

@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
-from labelwise.labelling.guesses import Shares, hint_of
+from labelwise.labelling.errors import StoreError
+from labelwise.labelling.exchange.label_studio_tasks import TaskItems
+from labelwise.labelling.items.pictures import located
 from labelwise.labelling.people import People
-from labelwise.labelling.picture_paths import located
+from labelwise.labelling.records import TOLD, Event, Settings
 from labelwise.labelling.service import Service
 from labelwise.labelling.store import Location, Store
 from labelwise.labelling.store.engine import read_value
@@ -27,7 +29,7 @@ from labelwise.labelling.store.labels import (
 from labelwise.labelling.store.questions import forget_beliefs
 from labelwise.labelling.store.schema import WHOLE_ITEM, YES
 from labelwise.labelling.store.trainings import last_good
-from labelwise.labelling.terms import TOLD, Event, Settings
+from labelwise.labelling.training.guesses import Shares, hint_of
 
 PICTURE_FOLDERS = "picture_folders"
 OWNER = "owner"  # who changes labels and adds items where no name is given
@@ -44,10 +46,11 @@ class ServedProject:
     def __init__(self, location: Location) -> None:
         self.store = Store.open(location)
         with self.store.reading() as connection:
-            self.settings = Settings(**read_value(connection, "settings"))
+            self.settings = _settings(read_value(connection, "settings"), self.store.shown)
             self.identity = str(read_value(connection, "identity"))
         self.service = Service(self.store, self.settings)
         self.people = People(self.store)
+        self.task_items = TaskItems(self.store, self.settings, self.identity)
 
     def close(self) -> None:
         self.store.close()
@@ -84,6 +87,11 @@ class ServedProject:
         """The labels in use."""
         with self.store.reading() as connection:
             return list(read_labels(connection).names)
+
+    def gone_labels(self) -> set[str]:
+        """The labels that were merged or retired."""
+        with self.store.reading() as connection:
+            return set(read_labels(connection).gone)
 
     def item_names(self) -> set[str]:
         """The names of all items."""
@@ -152,3 +160,11 @@ class ServedProject:
         """Stop asking about a label and using its answers, which are kept."""
         with self.store.writing() as connection:
             forget_beliefs(connection, retire_label(connection, name, who, time.time()))
+
+
+def _settings(stored: Any, location: str) -> Settings:
+    """The settings of a project; a file that was damaged may hold others than there are."""
+    try:
+        return Settings(**stored)
+    except (TypeError, ValueError) as error:
+        raise StoreError(f"{location} is damaged: its settings cannot be read ({error}); restore a copy") from None

@@ -5,43 +5,66 @@ A request reads and writes a few rows; it never trains and never loads a model. 
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-import numpy as np
 import sqlalchemy as sa
 
-from labelwise.asking import Answer, Question
-from labelwise.labelling.chance import copies
 from labelwise.labelling.errors import AnswerRefused, ProjectError
-from labelwise.labelling.picture_paths import located
+from labelwise.labelling.leases import (
+    MOST_HELD,
+    Said,
+    check_not_contradicting,
+    check_not_repeating,
+    checked_values,
+    end_leases,
+    leases_to_answer,
+    leases_with,
+    only_new,
+    shown_lease,
+    why_none,
+)
+from labelwise.labelling.people import check_person
+from labelwise.labelling.records import CONTROL, GIVEN, SETTLED, TOLD, Lease, Receipt, Settings
 from labelwise.labelling.store import Store
-from labelwise.labelling.store.events import NewEvent, add_event, event_of_lease, last_answer_of, undone_by
+from labelwise.labelling.store.events import (
+    NewEvent,
+    add_event,
+    event_of_lease,
+    last_answer_of,
+    moved_by_merges,
+    said_before,
+    undone_by,
+)
 from labelwise.labelling.store.items import item_ids, show_item
 from labelwise.labelling.store.labels import StoredLabels, last_change, read_labels
 from labelwise.labelling.store.questions import (
-    Held,
+    LEFT,
     Ready,
+    StoredLease,
+    answered_leases,
     end_lease,
     expire,
     find_lease,
     leases_of,
+    leases_on_item,
+    leave_open,
     open_lease,
     others_have,
-    put_back,
+    ready_labels,
     renew,
+    return_question,
     take,
     votes_on,
     withdraw,
 )
-from labelwise.labelling.store.schema import NO, UNSURE, WHOLE_ITEM, YES
-from labelwise.labelling.terms import GIVEN, SETTLED, TOLD, Lease, Receipt, Settings
+from labelwise.labelling.store.schema import WHOLE_ITEM
+from labelwise.labelling.training.chance import copies
+from labelwise.records.asking import Answer
 
 Values = Mapping[str, bool | None]  # None is unsure
-ENOUGH_HELD = 100  # questions beyond which a person is given none about another item, and most about one in one go
 
 
 class Service:
@@ -64,15 +87,22 @@ class Service:
     # -- questions ----------------------------------------------------------------------------------------------------
 
     def ask(self, who: str, n: int = 1) -> list[Lease]:
-        """Up to n questions for a person: those he has already, then new ones; fewer where fewer are ready."""
+        """Up to n questions for a person: those he has already, then new ones; fewer where fewer are ready.
+
+        Nobody holds more than `MOST_HELD`: beyond that he gets those that he holds.
+        """
         check_person(who)
         return self.store.write(lambda connection: self._ask(connection, who, n))
 
     def ask_about_items(self, who: str, n: int = 1) -> list[Lease]:
         """Questions about up to n items: where pairs are asked, all that are ready about each, for one reading."""
         check_person(who)
-
         return self.store.write(lambda connection: self._ask_about_items(connection, who, n))
+
+    def left_for(self, who: str) -> str:
+        """Why a person was given no question: more are `MAKING`, the rest is `WITH_OTHERS`, or there is `NOTHING`."""
+        with self.store.reading() as connection:
+            return why_none(connection, who)
 
     def renew(self, token: str, who: str | None = None) -> Lease:
         """More time for a question; `who`, here and below, refuses what another person was given."""
@@ -93,8 +123,7 @@ class Service:
             held = self._open(connection, token, who)
             event = NewEvent(self._clock(), held.who, held.item, "skip", held.label, held.reason, lease=token)
             number = add_event(connection, event)
-            end_lease(connection, token, "skipped")
-            put_back(connection, held)
+            return_question(connection, held, "skipped")
             return Receipt(number)
 
         return self.store.write(give_back)
@@ -129,7 +158,8 @@ class Service:
         """Save answers, asked for or not: all of them, or none where one is wrong.
 
         An answer to a question that this person has ends its lease. One that contradicts what he said before needs
-        `correction=True`.
+        `correction=True`. One that says what he said before, and that still stands, adds nothing: its receipt is
+        `repeated`.
         """
         check_person(who)
         batch = list(answers)
@@ -141,12 +171,17 @@ class Service:
         return self.store.write(all_or_none)
 
     def settle(self, answer: Answer, who: str) -> Receipt:
-        """Save an answer that stands whatever others said or will say; only another one like it outweighs it."""
+        """Save a yes or no that stands whatever others said or will say, until somebody settles it anew.
+
+        The person himself may also take it back or correct it.
+        """
         check_person(who)
+        if any(value is None for value in answer.values.values()):
+            raise ProjectError("a label is settled by yes or no, not by unsure")
 
         def stand(connection: sa.Connection) -> Receipt:
             item = item_ids(connection, [answer.item])[answer.item]
-            said, notices = self._checked(self._known(connection), answer.values)
+            said, notices = checked_values(self._known(connection), answer.values)
             label = next(iter(said)) if len(said) == 1 and self.settings.target == "pairs" else WHOLE_ITEM
             withdraw(connection, item, label)
             event = NewEvent(self._clock(), who, item, "answer", label, SETTLED, said)
@@ -170,42 +205,127 @@ class Service:
                 raise ProjectError(f"{who!r} has no answer to take back")
             if event is not None and last.id != event:
                 raise AnswerRefused("something was answered since; only the last answer can be taken back")
-            undo = NewEvent(self._clock(), who, last.item, "undo", last.asked, last.reason, undoes=last.id)
-            add_event(connection, undo)
-            withdraw(connection, last.item, last.asked)
-            held = None if last.lease is None else find_lease(connection, last.lease)
-            again = Ready(last.item, last.asked, 0, last.reason, None, 1, None)
-            if held is not None:  # as it was shown before
-                again = replace(again, rank=held.rank, score=held.score, beliefs=held.beliefs, words=held.words)
-            return self._give(connection, again, who)
+            for each in (last, *moved_by_merges(connection, last)):
+                undo = NewEvent(self._clock(), who, last.item, "undo", each.asked, each.reason, undoes=each.id)
+                add_event(connection, undo)
+            return self._ask_again(connection, last, who)
 
         return self.store.write(take_back)
+
+    # -- whole items: a person who reads one may answer for more labels than he was asked about, in one event ----------
+
+    def answer_item(self, token: str, values: Values, who: str | None = None, *, whole: bool = True) -> Receipt:
+        """Save an answer about an item as one event: labels that were asked about, and any others.
+
+        `token` is one of the person's leases on the item. It is the key of the answer: sent twice it is saved once.
+        It ends, and so do this person's other leases on labels in `values`. With `whole`, all of them on this item
+        end, and what the answer leaves open goes to somebody else. Without, it is an answer to what `token` asks, and
+        to labels that were added to it.
+        """
+        return self.store.write(lambda connection: self._answer_item(connection, token, values, who, whole))
+
+    def answer_item_and_ask_about_items(
+        self, token: str, values: Values, who: str, n: int = 1, *, whole: bool = True
+    ) -> tuple[Receipt, list[Lease]]:
+        """Save an answer about an item and get what `ask_about_items` gives, in one go."""
+
+        def both(connection: sa.Connection) -> tuple[Receipt, list[Lease]]:
+            receipt = self._answer_item(connection, token, values, who, whole)
+            return receipt, self._ask_about_items(connection, who, n)
+
+        return self.store.write(both)
+
+    def skip_item(self, token: str, who: str | None = None) -> Receipt:
+        """Give all questions that a person has about the item of a lease back; he will not be asked them again."""
+
+        def give_back(connection: sa.Connection) -> Receipt:
+            before = event_of_lease(connection, self._held(connection, token, who).token)
+            if before is not None:
+                if before[1]:
+                    raise AnswerRefused("the question was answered already; undo that first to skip it")
+                return Receipt(before[0])
+            held = self._open(connection, token, who)
+            event = NewEvent(self._clock(), held.who, held.item, "skip", WHOLE_ITEM, held.reason, lease=token)
+            number = add_event(connection, event)
+            leave_open(connection, held, ready_labels(connection, held.item))
+            for lease in leases_with(connection, held):
+                return_question(connection, lease, LEFT)
+            return Receipt(number)
+
+        return self.store.write(give_back)
+
+    def give_back(self, tokens: Iterable[str], who: str) -> None:
+        """End leases that a person has no use for, without an event; their questions may go to somebody else."""
+
+        def end(connection: sa.Connection) -> None:
+            for token in tokens:
+                held = find_lease(connection, token)
+                if held is not None and held.who == who and held.state == "open":
+                    return_question(connection, held, "expired")
+
+        self.store.write(end)
+
+    def whole_items(self, tokens: Iterable[str]) -> dict[str, Lease]:
+        """The leases among these that ask about one label, as if they asked about all that is open of the item."""
+        with self.store.reading() as connection:
+            held = [lease for token in tokens if (lease := find_lease(connection, token)) is not None]
+            return {each.token: self._as_whole(connection, each) for each in held if each.label != WHOLE_ITEM}
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
     def _ask(self, connection: sa.Connection, who: str, n: int, new: int | None = None) -> list[Lease]:
         """What a person has, up to n, then new questions: up to n together, or so many."""
         self._expire(connection)
-        mine = [renew(connection, held, self._until()) for held in leases_of(connection, who)[:n]]
-        given = [self._shown(connection, held) for held in mine]
-        wanted = n - len(mine) if new is None else new
-        return given + self._give_open(connection, take(connection, who, wanted) if wanted > 0 else (), who)
+        mine = leases_to_answer(connection, self.settings, who, self._known(connection))
+        given = [self._shown(connection, renew(connection, held, self._until())) for held in mine[:n]]
+        wanted = min(n - len(given) if new is None else new, MOST_HELD - len(mine)) + len(given)
+        while len(given) < wanted:
+            found = take(connection, who, wanted - len(given))
+            if not found:
+                break
+            given += self._give_open(connection, found, who)
+        return given
 
     def _ask_about_items(self, connection: sa.Connection, who: str, n: int) -> list[Lease]:
-        given = self._ask(connection, who, 2 * ENOUGH_HELD, new=0)
-        while len({lease.question.item for lease in given}) < n and len(given) < ENOUGH_HELD:
+        given = self._ask(connection, who, 2 * MOST_HELD, new=0)
+        while len({lease.question.item for lease in given}) < n and len(given) < MOST_HELD:
             question = next(iter(take(connection, who, 1)), None)
             if question is None:
                 break
-            more = take(connection, who, ENOUGH_HELD - 1, about=question.item)
-            given += self._give_open(connection, [question, *more], who)
+            first = self._give_open(connection, [question], who)  # before more is taken: it must not be given twice
+            given += first
+            room = MOST_HELD - len(given)
+            if first and room > 0:
+                given += self._give_open(connection, take(connection, who, room, about=question.item), who)
         return given
+
+    def _ask_again(self, connection: sa.Connection, last: sa.Row, who: str) -> Lease:
+        """The question of an answer that was taken back; the lease on it that the person has, if any."""
+        mine = leases_on_item(connection, who, last.item)
+        has = next((held for held in mine if held.label in (last.asked, WHOLE_ITEM)), None)
+        if has is not None:
+            return self._shown(connection, has)
+        for held in mine:
+            if last.asked == WHOLE_ITEM:  # it asks about all of them
+                return_question(connection, held, "expired")
+        withdraw(connection, last.item, last.asked)
+        before = None if last.lease is None else find_lease(connection, last.lease)
+        reason = TOLD if last.reason == SETTLED else last.reason  # an answer settles only where that is said
+        again = Ready(last.item, last.asked, 0, reason, None, 1, None)
+        if before is not None:  # as it was shown before
+            again = replace(again, rank=before.rank, score=before.score, beliefs=before.beliefs, words=before.words)
+        lease = self._give(connection, again, who)
+        if lease is None:
+            raise AnswerRefused(f"{who!r} has another answer to that question; ask for a question anew")
+        return lease
 
     def _give_open(self, connection: sa.Connection, questions: Iterable[Ready], who: str) -> list[Lease]:
         """Leases for those of the questions about which anything is left to say."""
         given = []
         for question in questions:
             lease = self._give(connection, question, who)
+            if lease is None:
+                continue
             if lease.question.labels:
                 given.append(lease)
             else:  # everything about it was told since it was made ready
@@ -218,7 +338,8 @@ class Service:
         if undone is None:
             return None
         mine = leases_of(connection, who)
-        held = next((held for held in mine if (held.item, held.label) == (undone.item, undone.asked)), None)
+        again = [held for held in mine if held.item == undone.item and held.label in (undone.asked, WHOLE_ITEM)]
+        held = next(iter(again), None)
         if held is None:
             raise AnswerRefused("that answer was taken back already, and answered again since")
         return self._shown(connection, held)
@@ -230,8 +351,9 @@ class Service:
             expire(connection, now)
             self._expired_at = now
 
-    def _give(self, connection: sa.Connection, asked: Ready, who: str) -> Lease:
-        held = Held(
+    def _give(self, connection: sa.Connection, asked: Ready, who: str) -> Lease | None:
+        """A lease; None where the person has one already, or has answered the question."""
+        held = StoredLease(
             token=secrets.token_hex(8),
             item=asked.item,
             label=asked.label,
@@ -244,120 +366,115 @@ class Service:
             given_at=self._clock(),
             expires_at=self._until(),
         )
-        open_lease(connection, held)
-        return self._shown(connection, held)
+        return self._shown(connection, held) if open_lease(connection, held) else None
 
     def _answer(
-        self, connection: sa.Connection, token: str, values: Values, who: str | None = None
+        self, connection: sa.Connection, token: str, values: Values, who: str | None = None, corrects: bool = False
     ) -> tuple[Receipt, str]:
         held = self._held(connection, token, who)
-        said, notices = self._checked(self._known(connection), values)
+        said, notices = checked_values(self._known(connection), values)
         before = None if held.state == "open" else event_of_lease(connection, token)
         if before is not None:
             if before[1] != said:
                 raise AnswerRefused("the question was answered or skipped already; undo that first to change it")
             return Receipt(before[0], tuple(notices)), held.who
+        if not corrects:
+            check_not_repeating(connection, held, said, self._known(connection))
+        others = [each for each in leases_on_item(connection, held.who, held.item) if each.token != token]
+        same = [each for each in others if each.label == held.label]
         if held.state != "open" or held.expires_at < self._clock():
-            notices.append(self._late(connection, held))
+            notices.append(self._late(connection, held, has_another=bool(same)))
         event = NewEvent(self._clock(), held.who, held.item, "answer", held.label, held.reason, said, token)
         number = add_event(connection, event)
         end_lease(connection, token, "answered")
+        for other in others:
+            if other in same or other.label in said:
+                end_lease(connection, other.token, "answered")
         return Receipt(number, tuple(notices)), held.who
 
-    def _late(self, connection: sa.Connection, held: Held) -> str:
-        """A late answer counts as long as nobody else was given the question."""
+    def _as_whole(self, connection: sa.Connection, held: StoredLease) -> Lease:
+        return self._shown(connection, replace(held, label=WHOLE_ITEM))
+
+    def _answer_item(
+        self, connection: sa.Connection, token: str, values: Values, who: str | None, whole: bool
+    ) -> Receipt:
+        held = self._held(connection, token, who)
+        known = self._known(connection)
+        said, notices = checked_values(known, values)
+        mine = {label: value for label, person, _, value in votes_on(connection, held.item) if person == held.who}
+        before = event_of_lease(connection, token)
+        if before is not None:
+            if not before[1].keys() <= said.keys() or not said.items() <= {**mine, **before[1]}.items():
+                raise AnswerRefused("the question was answered or skipped already; undo that first to change it")
+            return Receipt(before[0], tuple(notices))
+        new = only_new(connection, held, said, mine, known)
+        if held.state != "open" or held.expires_at < self._clock():
+            notices.append(self._late(connection, held))
+        leases = leases_with(connection, held)
+        reason = self._reason(connection, known, leases, said)
+        asked = WHOLE_ITEM if whole else held.label
+        event = NewEvent(self._clock(), held.who, held.item, "answer", asked, reason, new, token)
+        number = add_event(connection, event)
+        waiting = set(ready_labels(connection, held.item)) - {lease.label for lease in leases}
+        for label in waiting & new.keys():
+            withdraw(connection, held.item, label)
+        if whole:
+            leave_open(connection, held, waiting - said.keys())
+        end_leases(connection, leases, said, token, whole)
+        return Receipt(number, tuple(notices))
+
+    def _reason(self, connection: sa.Connection, known: StoredLabels, leases: list[StoredLease], said: Said) -> str:
+        """Why the labels were answered: as they were asked, or because the person chose to speak of some of them.
+
+        Labels that somebody picks are mostly those that are there. Among the answers of the random share they would
+        raise the base rates, so they count as told.
+        """
+        asked = {lease.label for lease in leases}
+        if WHOLE_ITEM not in asked and not said.keys() <= asked:
+            open_labels = self._as_whole(connection, leases[0]).question.labels
+            if any(known.id_of(name) not in said for name in open_labels):
+                return TOLD
+        return CONTROL if any(lease.reason == CONTROL for lease in leases) else leases[0].reason
+
+    def _late(self, connection: sa.Connection, held: StoredLease, has_another: bool = False) -> str:
+        """A late answer counts as long as nobody else was given the question; the person himself may have it again."""
         if others_have(connection, held) >= copies(self.settings, held.item, held.label):
             name, _ = show_item(connection, held.item)
             raise AnswerRefused(
                 f"the time for item {name!r} was over and somebody else has it now; nothing was saved. "
                 "To add it as a second opinion, tell it without the lease"
             )
-        if held.state == "expired":
+        if held.state == "expired" and not has_another:
             withdraw(connection, held.item, held.label)
         return "the answer came after its time, but nobody else had the question: it counts"
 
     def _tell(self, connection: sa.Connection, answer: Answer, item: int, who: str) -> Receipt:
-        said, notices = self._checked(self._known(connection), answer.values)
-        mine = [lease for lease in leases_of(connection, who) if lease.item == item]
+        said, notices = checked_values(self._known(connection), answer.values)
+        done = answered_leases(connection, who)
+        mine = [lease for lease in leases_on_item(connection, who, item) if lease.token not in done]
         asked = next((lease for lease in mine if lease.label == WHOLE_ITEM or lease.label in said), None)
         if asked is not None:
-            return self._answer(connection, asked.token, answer.values)[0]
+            return self._answer(connection, asked.token, answer.values, corrects=answer.correction)[0]
+        before = said_before(connection, item, who, said)
+        if before is not None:
+            return Receipt(before, tuple(notices), repeated=True)
         if not answer.correction:
-            self._check_not_contradicting(connection, answer, item, who, said)
+            check_not_contradicting(connection, (who, item), answer, said, self._known(connection))
         label = next(iter(said)) if len(said) == 1 and self.settings.target == "pairs" else WHOLE_ITEM
         event = NewEvent(self._clock(), who, item, "answer", label, TOLD, said)
         withdraw(connection, item, label)
         return Receipt(add_event(connection, event), tuple(notices))
 
-    def _check_not_contradicting(
-        self, connection: sa.Connection, answer: Answer, item: int, who: str, said: dict[int, int]
-    ) -> None:
-        before = {label: value for label, other, _, value in votes_on(connection, item) if other == who}
-        for label, value in before.items():
-            if label in said and {value, said[label]} == {YES, NO}:
-                name = self._known(connection).all_names[label]
-                raise ProjectError(
-                    f"{who!r} said {'yes' if value == YES else 'no'} to {name!r} of item {answer.item!r} before; "
-                    "mark the answer as a correction to change it"
-                )
+    def _shown(self, connection: sa.Connection, held: StoredLease) -> Lease:
+        return shown_lease(connection, self.store, self.settings, held, self._known(connection))
 
-    def _checked(self, known: StoredLabels, values: Values) -> tuple[dict[int, int], list[str]]:
-        """Values by label number, and what to say of labels that have gone meanwhile; their answers are kept too."""
-        said: dict[int, int] = {}
-        notices: list[str] = []
-        refused: AnswerRefused | None = None
-        for name, value in values.items():
-            if value is not None and not isinstance(value, bool | np.bool_):
-                raise ProjectError(f"label {name!r} must be True, False or None (unsure), got {value!r}")
-            try:
-                label = known.id_of(name)
-            except AnswerRefused as gone:
-                refused, label = gone, known.last_id_of(name)
-                notices.append(f"{gone}; what was said of it is kept, and not used")
-            said[label] = UNSURE if value is None else YES if value else NO
-        if not said:
-            raise ProjectError("the answer says nothing; skip the question instead")
-        if refused is not None and len(notices) == len(said):
-            raise refused
-        return said, notices
-
-    def _shown(self, connection: sa.Connection, held: Held) -> Lease:
-        name, content = show_item(connection, held.item)
-        content = located(content, self.store.folder)
-        known = self._known(connection)
-        labels = self._open_labels(connection, held, known)
-        beliefs: dict[str, float] = {}
-        if held.beliefs is not None:
-            p = np.frombuffer(held.beliefs, dtype="<f4").tolist()
-            by_name = dict(zip(known.names, p, strict=True)) if len(p) == len(known.names) else {}
-            beliefs = {label: by_name[label] for label in labels if label in by_name}
-        score = float("nan") if held.score is None else held.score
-        question = Question(name, labels, held.reason, score)
-        marked = json.loads(held.words) if held.words and beliefs else []
-        words = tuple((word, known.names[place], weight) for word, place, weight in marked)
-        return Lease(held.token, held.who, question, content, held.expires_at, beliefs, held.rank, words)
-
-    def _open_labels(self, connection: sa.Connection, held: Held, known: StoredLabels) -> tuple[str, ...]:
-        """The names of the labels to ask about: of a whole item, what this person and enough others have not said."""
-        if held.label != WHOLE_ITEM:
-            return tuple(name for label, name in zip(known.ids, known.names, strict=True) if label == held.label)
-        voters: dict[int, set[str]] = {}
-        settled = set()
-        for label, who, reason, _ in votes_on(connection, held.item):
-            voters.setdefault(label, set()).add(who)
-            if reason == GIVEN or who == held.who:
-                settled.add(label)
-        wanted = copies(self.settings, held.item, WHOLE_ITEM)
-        settled |= {label for label, people in voters.items() if len(people) >= wanted}
-        return tuple(name for label, name in zip(known.ids, known.names, strict=True) if label not in settled)
-
-    def _held(self, connection: sa.Connection, token: str, who: str | None) -> Held:
+    def _held(self, connection: sa.Connection, token: str, who: str | None) -> StoredLease:
         held = find_lease(connection, token)
         if held is None or (who is not None and held.who != who):  # whose it is, is not for others to know
             raise AnswerRefused(f"there is no question with the lease {token!r} for {who or 'you'}; ask for one")
         return held
 
-    def _open(self, connection: sa.Connection, token: str, who: str | None = None) -> Held:
+    def _open(self, connection: sa.Connection, token: str, who: str | None = None) -> StoredLease:
         held = self._held(connection, token, who)
         if held.state != "open" or held.expires_at < self._clock():
             raise AnswerRefused(f"the lease {token!r} is over; ask for a question anew")
@@ -371,10 +488,3 @@ class Service:
 
     def _until(self) -> float:
         return self._clock() + self.settings.lease_seconds
-
-
-def check_person(who: str) -> str:
-    """A name that can be told from others in every format."""
-    if not who.strip() or not who.isprintable():
-        raise ProjectError(f"who answers needs a name, got {who!r}")
-    return who

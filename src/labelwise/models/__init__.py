@@ -1,46 +1,22 @@
-"""Models: from items and answers to a posterior. `BY_NAME` is what the command, the page and the tests go by."""
+"""Models: from items and answers to a posterior. `BY_NAME` is what the command, the page and the tests go by.
 
-from collections.abc import Callable
+A new model is one file and one line here; see docs/add-a-model.md.
+"""
 
-from labelwise.models.auto_model import AutoModel
-from labelwise.models.base import LabelModel
-from labelwise.models.binary_relevance import BinaryRelevance
-from labelwise.models.compressed_label_gp import CompressedLabelGP
-from labelwise.models.cooccurrence_factors import CooccurrenceFactors
-from labelwise.models.cooccurrence_transfer import CooccurrenceTransfer
-from labelwise.models.label_gp import LabelGP
-from labelwise.models.label_mixture_gp import LabelMixtureGP
-from labelwise.models.latent_factors import LatentFactors
-from labelwise.models.model_average import ModelAverage
-from labelwise.models.online_bayes import OnlineBayes
-from labelwise.models.orthogonal_target_gp import OrthogonalTargetGP
+from labelwise._lazy import Late, attach
 
-BY_NAME: dict[str, Callable[[], LabelModel]] = {  # the first is the default
-    "auto": AutoModel,
-    "label_gp": LabelGP,
-    "binary_relevance": BinaryRelevance,
-    "compressed_label_gp": CompressedLabelGP,
-    "label_mixture_gp": LabelMixtureGP,
-    "model_average": ModelAverage,
-    "online_bayes": OnlineBayes,
-    "orthogonal_target_gp": OrthogonalTargetGP,
-    "cooccurrence_factors": CooccurrenceFactors,
-    "cooccurrence_transfer": CooccurrenceTransfer,
-    "latent_factors": LatentFactors,
+__getattr__, __dir__, __all__ = attach(__name__, __file__)  # the names are in __init__.pyi
+
+BY_NAME = {
+    "auto": Late(__name__, "AutoModel"),  # the default
+    "label_gp": Late(__name__, "LabelGP"),
+    "binary_relevance": Late(__name__, "BinaryRelevance"),
+    "compressed_label_gp": Late(__name__, "CompressedLabelGP"),
+    "label_mixture_gp": Late(__name__, "LabelMixtureGP"),
+    "model_average": Late(__name__, "ModelAverage"),
+    "online_bayes": Late(__name__, "OnlineBayes"),
+    "orthogonal_target_gp": Late(__name__, "OrthogonalTargetGP"),
+    "cooccurrence_factors": Late(__name__, "CooccurrenceFactors"),
+    "cooccurrence_transfer": Late(__name__, "CooccurrenceTransfer"),
+    "latent_factors": Late(__name__, "LatentFactors"),
 }
-
-__all__ = [
-    "BY_NAME",
-    "AutoModel",
-    "BinaryRelevance",
-    "CompressedLabelGP",
-    "CooccurrenceFactors",
-    "CooccurrenceTransfer",
-    "LabelGP",
-    "LabelMixtureGP",
-    "LabelModel",
-    "LatentFactors",
-    "ModelAverage",
-    "OnlineBayes",
-    "OrthogonalTargetGP",
-]

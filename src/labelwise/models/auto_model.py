@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 
-from labelwise.models._training_rows import TrainingRows
-from labelwise.models.base import BoolArray, LabelModel
+from labelwise.models.base import LabelModel
 from labelwise.models.binary_relevance import BinaryRelevance
-from labelwise.models.label_gp import LabelGP
-from labelwise.models.model_average import AveragePosterior, clones
+from labelwise.models.label_gp.model import LabelGP
+from labelwise.models.model_average import ModelAverage
+from labelwise.models.training_rows import TrainingRows
+from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.linear_algebra import stack_rows
-from labelwise.numerics.stacking import stacking_weights
-from labelwise.posterior import FloatArray
 
 FOLDS = 3
 MAX_ROWS = 600  # that the weights are found on
 PRIOR = 5.0  # answers' worth of belief in even weights, per model
 
+STACKING_STEPS, STACKING_TOLERANCE = 200, 1e-6
 
-class AutoModel(LabelModel):
+
+class AutoModel(ModelAverage):
     """`LabelGP` and logistic regression in one: shares by the likelihood of answers each had not learnt from.
 
     In `fit` every third of the items is foretold from the other two, by every model; the shares of the models are those
@@ -59,27 +60,16 @@ class AutoModel(LabelModel):
     True
     """
 
-    def __init__(
-        self,
-        models: Sequence[LabelModel] | None = None,
-        *,
-        scale: Literal["auto", "none"] = "auto",
-        random_state: Any = None,
-    ) -> None:
-        self.models = models
-        self.scale = scale
-        self.random_state = random_state
+    def _default_models(self) -> Sequence[LabelModel]:
+        return LabelGP(scale=self.scale), BinaryRelevance(scale=self.scale)
 
-    def fit(self, X: Any, Y: Any, observed: Any = None) -> Self:
-        """Learn from items X (n, d) and labels Y (n, q) of 0, 1 and, where unknown, NaN or not `observed`."""
-        default = LabelGP(scale=self.scale), BinaryRelevance(scale=self.scale)
-        made = clones(default if self.models is None else self.models, self.random_state)
-        X, Y, observed = self._check_training(X, Y, observed)
-        self.models_ = [model.fit(X, Y, observed=observed) for model in made]
+    def _weights(self) -> FloatArray:
+        return self.weights_
+
+    def _learn_weights(self, X: Any, Y: BoolArray, observed: BoolArray) -> None:
         self._rows, is_new = TrainingRows.none(self.n_labels_).add(X, Y, observed)
         self._X = X[is_new]
         self.weights_ = self._weigh()
-        return self
 
     def partial_fit(self, X: Any, Y: Any, observed: Any = None, *, classes: Any = None) -> Self:
         """Add answers; the shares stay. A model without `partial_fit` is fitted on everything.
@@ -97,11 +87,6 @@ class AutoModel(LabelModel):
             else:
                 model.fit(self._X, self._rows.Y, observed=self._rows.observed)
         return self
-
-    def posterior(self, X: Any) -> AveragePosterior:
-        """Beliefs about the items X; unaffected by what the models learn later."""
-        X = self._check_items(X)
-        return AveragePosterior([model.posterior(X) for model in self.models_], self.weights_)
 
     def _weigh(self) -> FloatArray:
         """(m,) shares of the models."""
@@ -142,3 +127,27 @@ def _settled(model: LabelModel) -> LabelModel:
 def _likelihoods(p: FloatArray, Y: BoolArray, observed: BoolArray) -> FloatArray:
     """(e,) of the answers that were given."""
     return np.where(Y, p, 1 - p)[observed]
+
+
+def stacking_weights(likelihoods: FloatArray, prior: float = 1.0) -> FloatArray:
+    """Weights (m,) that maximise Σ_i log Σ_m w_m l_mi + prior · Σ_m log w_m over the simplex, by EM.
+
+    `likelihoods` (m, n) are what each of m beliefs gave to each of n answers. The objective is concave, every EM step
+    raises it, and the prior keeps all weights above 0: an even share where there is nothing to go by.
+
+    >>> stacking_weights(np.array([[0.9, 0.8, 0.9], [0.5, 0.5, 0.5]]), prior=0.1).round(2)
+    array([0.93, 0.07])
+    >>> stacking_weights(np.zeros((2, 0)))
+    array([0.5, 0.5])
+    """
+    m, n = likelihoods.shape
+    weights = np.full(m, 1 / m)
+    safe = np.maximum(likelihoods, np.finfo(float).tiny)
+    for _ in range(STACKING_STEPS):
+        responsible = weights[:, None] * safe
+        counts = (responsible / responsible.sum(axis=0)).sum(axis=1) + prior  # (m,)
+        updated = counts / (n + m * prior)
+        if np.abs(updated - weights).max() < STACKING_TOLERANCE:
+            return updated
+        weights = updated
+    return weights

@@ -12,9 +12,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from labelwise.posterior import FloatArray, LabelPosterior
-
-BoolArray = npt.NDArray[np.bool_]
+from labelwise.numerics.arrays import BoolArray, FloatArray
+from labelwise.numerics.user_arrays import dense_labels
+from labelwise.posterior import LabelPosterior
 
 
 class LabelModel(ClassifierMixin, BaseEstimator):
@@ -46,7 +46,7 @@ class LabelModel(ClassifierMixin, BaseEstimator):
         if Y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=reset)
-        Y, observed = check_labels(Y, observed)
+        Y, observed = _check_labels(Y, observed)
         if Y.shape[0] != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows and Y has {Y.shape[0]}: inconsistent numbers of samples")
         if not reset and Y.shape[1] != self.n_labels_:
@@ -84,41 +84,23 @@ class LabelModel(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
 
-def check_labels(Y: Any, observed: Any = None) -> tuple[BoolArray, BoolArray]:
-    """A user's Y (NaN for unknown where dense) and mask as two dense (n, q) boolean arrays; Y is False where unknown.
-
-    >>> check_labels(np.array([[1, np.nan]]))
-    (array([[ True, False]]), array([[ True, False]]))
-    """
-    values = Y.toarray() if sp.issparse(Y) else np.asarray(Y)
-    if values.ndim == 1:
-        raise ValueError(
-            f"Y must have one column per label, got shape {values.shape}; use Y.reshape(-1, 1) for a single label. "
-            f"Only binary classification is supported. The type of the target is {type_of_target(values)}."
-        )
-    if values.ndim != 2 or values.shape[1] == 0:
-        raise ValueError(f"Y must have shape (items, labels) with at least one label, got {values.shape}")
-    if values.dtype == bool and observed is None:
-        return values.copy(), np.ones(values.shape, dtype=bool)
-    if values.dtype != bool:
-        values = _as_numbers(values)
-    known = np.ones(values.shape, dtype=bool) if values.dtype == bool else ~np.isnan(values)
-    if observed is not None:
-        mask = (observed.toarray() if sp.issparse(observed) else np.asarray(observed)).astype(bool)
-        if mask.shape != values.shape:
-            raise ValueError(f"observed has shape {mask.shape}, but Y has {values.shape}")
-        known = known & mask
-    used = values[known]
-    if used.dtype != bool and not ((used == 0) | (used == 1)).all():
-        kind = type_of_target(np.nan_to_num(used, posinf=2, neginf=2))
-        in_its_words = f". Unknown label type: {kind}" if kind.startswith("continuous") else ""  # scikit-learn's
-        wrong = float(used[(used != 0) & (used != 1)][0])
-        raise ValueError(f"Y must hold 0 and 1 (NaN for unknown), got {wrong!r}{in_its_words}")
-    return np.where(known, values, False).astype(bool), known
-
-
-def _as_numbers(values: npt.NDArray[Any]) -> FloatArray:
+def _check_labels(Y: Any, observed: Any) -> tuple[BoolArray, BoolArray]:
+    """Y and mask as two dense (n, q) boolean arrays; what is wrong is told in our words and in scikit-learn's."""
     try:
-        return values.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"Y must hold 0 and 1 (NaN for unknown), got an array of {values.dtype}") from error
+        Y_bool, known = dense_labels(Y, observed)
+    except ValueError as error:
+        raise ValueError(f"{error}{_in_the_words_of_sklearn(Y)}") from error
+    if Y_bool.shape[1] == 0:
+        raise ValueError(f"Y must have at least one label, got shape {Y_bool.shape}")
+    return Y_bool, known
+
+
+def _in_the_words_of_sklearn(Y: Any) -> str:
+    try:
+        values = np.asarray(Y.toarray() if sp.issparse(Y) else Y)
+    except ValueError:  # rows of different lengths
+        return ""
+    kind = type_of_target(np.nan_to_num(values, posinf=2, neginf=2)) if values.dtype.kind == "f" else ""
+    if values.ndim == 1:
+        return f". Only binary classification is supported. The type of the target is {kind or type_of_target(values)}."
+    return f". Unknown label type: {kind}" if kind.startswith("continuous") else ""

@@ -11,10 +11,11 @@ from joblib import Parallel, delayed
 from scipy.special import expit
 from sklearn.base import clone
 
-from labelwise.models.base import BoolArray, LabelModel
+from labelwise.models.base import LabelModel
+from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.feature_scaling import FeatureScaling, learn_scaling
 from labelwise.numerics.logistic_regression import fit_logistic
-from labelwise.posterior import FloatArray, LabelPosterior, MarginalPosterior
+from labelwise.posterior import LabelPosterior, MarginalPosterior
 
 C = 10.0  # of the default classifier, which then does well on rows of unit length
 

@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
-import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
 from labelwise.models.base import LabelModel
-from labelwise.models.label_gp import LabelGP
-from labelwise.models.label_mixture_gp import LabelMixtureGP
-from labelwise.numerics.feature_spaces import FeatureSpace, Fourier, Landmarks, Part
-from labelwise.posterior import BoolArray, FloatArray, ItemCovariance, LabelCovariances, LabelPosterior
+from labelwise.models.label_gp.model import LabelGP
+from labelwise.models.mixture.model import LabelMixtureGP
+from labelwise.numerics.arrays import BoolArray, FloatArray
+from labelwise.posterior.average import AveragePosterior
 
 
 def _all_extend(average: ModelAverage) -> bool:
     return all(hasattr(model, "partial_fit") for model in average.models or ())
 
 
-def clones(models: Sequence[LabelModel], random_state: Any) -> list[LabelModel]:
+def _clones(models: Sequence[LabelModel], random_state: Any) -> list[LabelModel]:
     """Unfitted copies; those with a `random_state` that is None get this one."""
     made = [clone(model) for model in models]
     if not made:
@@ -52,6 +50,7 @@ class ModelAverage(LabelModel):
 
     Examples
     --------
+    >>> import numpy as np
     >>> X = np.linspace(0, 1, 20)[:, None]
     >>> Y = np.hstack([X > 0.5, X <= 0.5])
     >>> model = ModelAverage(random_state=0).fit(X, Y)
@@ -73,10 +72,10 @@ class ModelAverage(LabelModel):
 
     def fit(self, X: Any, Y: Any, observed: Any = None) -> Self:
         """Learn from items X (n, d) and labels Y (n, q) of 0, 1 and, where unknown, NaN or not `observed`."""
-        default = LabelGP(scale=self.scale), LabelMixtureGP(scale=self.scale)
-        made = clones(default if self.models is None else self.models, self.random_state)
+        made = _clones(self._default_models() if self.models is None else self.models, self.random_state)
         X, Y, observed = self._check_training(X, Y, observed)
         self.models_ = [model.fit(X, Y, observed=observed) for model in made]
+        self._learn_weights(X, Y, observed)
         return self
 
     @available_if(_all_extend)
@@ -92,69 +91,14 @@ class ModelAverage(LabelModel):
     def posterior(self, X: Any) -> AveragePosterior:
         """Beliefs about the items X; unaffected by what the models learn later."""
         X = self._check_items(X)
-        return AveragePosterior([model.posterior(X) for model in self.models_])
+        return AveragePosterior([model.posterior(X) for model in self.models_], self._weights())
 
+    def _default_models(self) -> Sequence[LabelModel]:
+        return LabelGP(scale=self.scale), LabelMixtureGP(scale=self.scale)
 
-class AveragePosterior(LabelPosterior):
-    """One of several beliefs is right, each with the same probability or with that of its weight."""
+    def _learn_weights(self, X: Any, Y: BoolArray, observed: BoolArray) -> None:
+        """Once the models are fitted; equal shares need nothing."""
 
-    def __init__(self, members: Sequence[LabelPosterior], weights: FloatArray | None = None) -> None:
-        super().__init__(members[0].n_items, members[0].n_labels)
-        self._members = list(members)
-        self._weights: FloatArray = np.full(len(self._members), 1 / len(self._members)) if weights is None else weights
-
-    def probabilities(self) -> FloatArray:
-        return sum(w * member.probabilities() for w, member in zip(self._weights, self._members, strict=True))
-
-    def rows(self, rows: npt.NDArray[np.intp] | slice) -> AveragePosterior:
-        return AveragePosterior([member.rows(rows) for member in self._members], self._weights)
-
-    def rough(self) -> AveragePosterior:
-        rough = [member.rough() for member in self._members]
-        same = all(a is b for a, b in zip(rough, self._members, strict=True))
-        return self if same else AveragePosterior(rough, self._weights)
-
-    def label_covariances(self) -> LabelCovariances:
-        """The mean covariance, plus that of the members' means: the law of total covariance."""
-        inside = [member.label_covariances() for member in self._members]
-        means = np.stack([member.probabilities() for member in self._members], axis=2)  # (n, q, members)
-        apart = (means - (means @ self._weights)[:, :, None]) * np.sqrt(self._weights)
-        factors = [np.sqrt(w) * each.factor for w, each in zip(self._weights, inside, strict=True)]
-        diagonal = sum(w * each.diagonal for w, each in zip(self._weights, inside, strict=True))
-        return LabelCovariances(diagonal, np.concatenate([*factors, apart], axis=2))
-
-    def item_covariance(self) -> ItemCovariance | None:
-        """That of the first member which has one."""
-        member = self._with_covariance()
-        return None if member is None else member.item_covariance()
-
-    def feature_space(self, basis: Landmarks | Fourier | None = None) -> FeatureSpace | None:
-        """That of the member whose covariance between items is taken."""
-        member = self._with_covariance()
-        return None if member is None else member.feature_space(basis)
-
-    def parts(self) -> Sequence[Part] | None:
-        member = self._with_covariance()
-        return None if member is None else member.parts()
-
-    def _with_covariance(self) -> LabelPosterior | None:
-        return next((member for member in self._members if member.item_covariance() is not None), None)
-
-    def given(self, values: Any, observed: Any) -> AveragePosterior:
-        """Every member is told; which of them is right stays as open as it was."""
-        return AveragePosterior([member.given(values, observed) for member in self._members], self._weights)
-
-    def sample_labels(self, n_samples: int, rng: np.random.Generator) -> BoolArray:
-        return self._sample(n_samples, rng, "sample_labels", bool)
-
-    def sample_probabilities(self, n_samples: int, rng: np.random.Generator) -> FloatArray:
-        return self._sample(n_samples, rng, "sample_probabilities", np.float64)
-
-    def _sample(self, n_samples: int, rng: np.random.Generator, method: str, dtype: Any) -> npt.NDArray[Any]:
-        """(s, n, q), every draw that of a member drawn first."""
-        which = rng.choice(len(self._members), p=self._weights, size=n_samples)
-        drawn = np.empty((n_samples, self.n_items, self.n_labels), dtype=dtype)
-        for number, member in enumerate(self._members):
-            samples = np.flatnonzero(which == number)
-            drawn[samples] = getattr(member, method)(samples.size, rng)
-        return drawn
+    def _weights(self) -> FloatArray | None:
+        """(m,) shares of the models; None: equal ones."""
+        return None

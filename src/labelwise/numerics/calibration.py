@@ -15,9 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
 
-FloatArray = npt.NDArray[np.floating[Any]]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.intp]
+from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
 
 ROUNDING = 1e-8  # departures of a mean from its base rate, in standard deviations of the label, that mean nothing
 BEND = 2.0  # evidence counts fully up to this many typical sizes, then logarithmically: means are not Gaussian

@@ -12,12 +12,12 @@ from itertools import product
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from scipy.special import ndtr
 
-FloatArray = npt.NDArray[np.floating[Any]]
+from labelwise.numerics.arrays import FloatArray
+
 Value = Callable[[FloatArray], float]
 ValueAndGradient = Callable[[FloatArray], tuple[float, FloatArray]]
 Acquisition = Literal["ei", "truncated_ei", "clipped_ucb"]

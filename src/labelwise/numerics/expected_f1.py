@@ -13,18 +13,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, log2
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-FloatArray = npt.NDArray[np.floating[Any]]
-IntArray = npt.NDArray[np.integer[Any]]
-BoolArray = npt.NDArray[np.bool_]
+from labelwise.numerics.arrays import BoolArray, FloatArray, IntegerArray
 
 PANEL_NODES = 12  # Gauss-Legendre nodes on each panel
 PANELS_NEAR_ZERO = 16  # halvings of [0, 1/2] toward x = 0, where a fractional power of x is not smooth
+TIED = 1e-6  # probabilities that differ by less than this, relative, are the same
 GAIN = 1e-12  # a larger set must be better by this much, relative: rounding must not choose
 NOTHING = 1e-60  # an integrand below this has no digit left to add, here and for every larger set
 CERTAIN = 1 - 2.0**-50  # probabilities are kept below, so that 1 − p v has a reciprocal at every node
@@ -67,7 +64,7 @@ def quadrature(beta: float, n_entries: int) -> Nodes:
 
 def best_prefixes(
     probability: FloatArray, count: FloatArray, beta: float, empty_score: float
-) -> tuple[IntArray, FloatArray]:
+) -> tuple[IntegerArray, FloatArray]:
     """How many leading groups of each row to choose, and the F that is then expected, entries being independent.
 
     Parameters
@@ -108,7 +105,43 @@ def expected_scores(
     return _expected_scores(p, count, chosen, nodes.absent, nodes.log_x, nodes.weight, empty_score)
 
 
-def best_cuts(hits: IntArray, count: FloatArray, beta: float, empty_score: float) -> tuple[IntArray, FloatArray]:
+def believable_sizes(probability: FloatArray, taken: IntegerArray, empty_score: float) -> IntegerArray:
+    """(r,) sizes of the sets, no larger than the number of true entries can be believed to be.
+
+    `probability` (r, g) is falling. That number is at most the mean of N and two of its standard deviations, entries
+    being independent. A set that is cut there is not cut among entries of one probability, but before them. It is empty
+    where nothing is left; at least one entry stays where an empty set scores nothing (`empty_score` 0).
+
+    >>> believable_sizes(np.array([[0.9, 0.8] + 50 * [0.02]]), np.array([52]), 1.0)
+    array([2])
+    """
+    deviation = np.sqrt((probability * (1 - probability)).sum(axis=1))
+    most = np.maximum(np.floor(probability.sum(axis=1) + 2 * deviation), 1).astype(np.int64)
+    sizes = np.array(taken, dtype=np.int64)
+    for r in np.flatnonzero(sizes > most):
+        p = probability[r]
+        tied = p[: most[r]] <= p[most[r]] * (1 + TIED)
+        sizes[r] = int(np.argmax(tied)) if tied.any() else most[r]
+        if sizes[r] == 0 and empty_score == 0:
+            sizes[r] = 1
+    return sizes
+
+
+def sampled_scores(sets: BoolArray, drawn: BoolArray, beta: float, empty_score: float) -> FloatArray:
+    """(n,) mean F of label sets (n, q) over drawn ones (s, n, q).
+
+    >>> sampled_scores(np.array([[True, True]]), np.array([[[True, False]], [[True, True]]]), 1.0, 1.0).round(4)
+    array([0.8333])
+    """
+    hits, present, size = (drawn & sets).sum(axis=2), drawn.sum(axis=2), sets.sum(axis=1)
+    total = size + beta**2 * present  # (s, n)
+    score = np.where(total > 0, (1 + beta**2) * hits / np.maximum(total, 1e-300), empty_score)
+    return np.asarray(score.mean(axis=0))
+
+
+def best_cuts(
+    hits: IntegerArray, count: FloatArray, beta: float, empty_score: float
+) -> tuple[IntegerArray, FloatArray]:
     """How many leading groups of each label to choose, and the mean F over samples, from counts alone.
 
     Zhang, Graepel & Herbrich, AISTATS 2010, section 4.3, with the factor 2 of F1 restored: positives above the cut and
@@ -136,8 +169,8 @@ def best_cuts(hits: IntArray, count: FloatArray, beta: float, empty_score: float
 
 
 def best_sampled_prefixes(
-    code: IntArray, drawn: BoolArray, beta: float, empty_score: float
-) -> tuple[IntArray, FloatArray]:
+    code: IntegerArray, drawn: BoolArray, beta: float, empty_score: float
+) -> tuple[IntegerArray, FloatArray]:
     """How many of each item's most probable labels to choose, and the mean F over the item's drawn label sets.
 
     Parameters
@@ -159,7 +192,7 @@ def _best_prefixes(
     log_x: FloatArray,
     weight: FloatArray,
     settings: tuple[float, float],
-) -> tuple[IntArray, FloatArray]:
+) -> tuple[IntegerArray, FloatArray]:
     B, empty_score = settings
     x = np.exp(log_x)  # (t,)
     rows = probability.shape[0]
@@ -248,8 +281,8 @@ def _mass(p: FloatArray, count: FloatArray, absent: FloatArray, weight: FloatArr
 
 @njit(cache=True, nogil=True, fastmath=REORDER)
 def _best_sampled_prefixes(
-    code: IntArray, drawn: BoolArray, B: float, empty_score: float
-) -> tuple[IntArray, FloatArray]:
+    code: IntegerArray, drawn: BoolArray, B: float, empty_score: float
+) -> tuple[IntegerArray, FloatArray]:
     n, q, s = drawn.shape
     taken, expected = np.zeros(n, dtype=np.int64), np.zeros(n)
     falling = np.empty(q, dtype=np.int64)

@@ -1,8 +1,8 @@
-"""Features made comparable before a kernel sees them: columns standardised, rows of unit length.
+"""Features made comparable before a model sees them: columns standardised, rows of unit length, columns hashed.
 
 Columns of a table come in units of their own, and standardising makes them comparable. Not so principal components and
 singular vectors: there the spread of a column says how much it matters, and once standardised the last ones are noise
-that drowns the first.
+that drowns the first. Hashing gives features without end a space of fixed size.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.stats import rankdata
 
-from labelwise.numerics.kernels import squared_norms
+from labelwise.numerics.arrays import FloatArray
+from labelwise.numerics.gp.kernels import squared_norms
 
-FloatArray = npt.NDArray[np.floating[Any]]
 FEW = 10  # dense features up to which the length of a row counts
 ORDERED = 0.55  # rank correlation of size and place, above which columns count as sorted by size; more where few
 UNRELATED = 3.0  # times what the squared correlations of unrelated columns are on average
@@ -109,3 +109,23 @@ def unit_rows(X: Any) -> Any:
         return X * scale[:, None]
     data = X.data * np.repeat(scale, np.diff(X.indptr))
     return sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
+
+
+def hash_columns(X: Any, n_buckets: int) -> Any:
+    """The rows of a CSR array over `n_buckets` columns; what falls into one bucket is added with a sign of its own.
+
+    The sign keeps inner products unbiased (Weinberger et al., ICML 2009). The mix of bits is the finaliser of
+    SplitMix64 (Steele, Lea & Flood, OOPSLA 2014), so that the same column always goes to the same bucket.
+
+    >>> hash_columns(sp.csr_array([[0.0, 2.0, 0.0, 1.0]]), 3).toarray()
+    array([[ 1.,  0., -2.]])
+    """
+    word = X.indices.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        word = (word ^ (word >> np.uint64(shift))) * np.uint64(factor)
+    word ^= word >> np.uint64(31)
+    sign = np.where(word >> np.uint64(63), -1, 1).astype(X.dtype)
+    bucket = (word % np.uint64(n_buckets)).astype(np.int64)
+    hashed = sp.csr_array((X.data * sign, bucket, X.indptr.copy()), shape=(X.shape[0], n_buckets))
+    hashed.sum_duplicates()
+    return hashed

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import eigh
 from scipy.sparse.linalg import eigsh
 
-FloatArray = npt.NDArray[np.floating[Any]]
-BoolArray = npt.NDArray[np.bool_]
+from labelwise.numerics.arrays import BoolArray, FloatArray
+
 DENSE = 400  # labels up to which all eigenvectors are no dearer than some
 LARGEST_SHARE = 0.999  # of a label's variance that others may explain: it keeps some of its own
 

@@ -1,4 +1,4 @@
-"""Cholesky factors that grow by rows, conjugate gradients for many masked systems, and rows dense or csr alike."""
+"""Cholesky factors, growing by rows or of low rank, conjugate gradients for many masked systems, rows dense or csr."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.linalg import lapack
 
-FloatArray = npt.NDArray[np.floating[Any]]
-BoolArray = npt.NDArray[np.bool_]
+from labelwise.numerics.arrays import BoolArray, FloatArray
+
+NEGLIGIBLE = 1e-10  # a residual below this share of the largest diagonal entry is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,3 +148,50 @@ def stack_rows(A: Any, B: Any) -> Any:
 def dense(A: Any) -> FloatArray:
     """A as an ordinary array, whatever it was."""
     return A.toarray() if sp.issparse(A) else np.asarray(A)
+
+
+def pivoted_partial_cholesky(
+    diagonal: FloatArray, columns: Callable[[npt.NDArray[np.intp]], FloatArray], rank: int
+) -> tuple[FloatArray, FloatArray]:
+    """F (n, r) and the lost diagonal (n,) ≥ 0, with F Fᵀ + diag(lost) equal to the matrix on its diagonal and pivots.
+
+    Each step takes the variable with the largest residual variance; r ≤ `rank`, fewer where nothing is left. Only r
+    columns of the matrix are asked for, one after the other.
+
+    >>> A = np.array([[4.0, 2.0, 0.0], [2.0, 2.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> F, lost = pivoted_partial_cholesky(A.diagonal(), lambda i: A[:, i], rank=2)
+    >>> np.allclose(F @ F.T + np.diag(lost), A)
+    True
+    """
+    rows, residual, _ = _factorise(diagonal, columns, rank)
+    return rows.T, residual
+
+
+def spanning_variables(covariance: FloatArray, rank: int) -> npt.NDArray[np.intp]:
+    """The pivots of the same: at most `rank` variables that span the others well, in rising order.
+
+    >>> spanning_variables(np.array([[4.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]]), 3)
+    array([0, 2])
+    """
+    return np.sort(_factorise(np.diagonal(covariance), lambda i: covariance[:, i], rank)[2])
+
+
+def _factorise(
+    diagonal: FloatArray, columns: Callable[[npt.NDArray[np.intp]], FloatArray], rank: int
+) -> tuple[FloatArray, FloatArray, npt.NDArray[np.intp]]:
+    """Fᵀ (r, n), what is lost (n,), and the pivots (r,)."""
+    n = diagonal.size
+    rows = np.zeros((min(rank, n), n))  # Fᵀ, so that each update reads and writes along memory
+    residual = np.array(diagonal, dtype=np.float64)
+    floor = NEGLIGIBLE * max(float(residual.max(initial=0.0)), np.finfo(float).tiny)
+    pivots = np.empty(len(rows), dtype=np.intp)
+    for step in range(len(rows)):
+        pivot = int(np.argmax(residual))
+        if residual[pivot] <= floor:
+            rows, pivots = rows[:step], pivots[:step]
+            break
+        column = columns(np.array([pivot]))[:, 0]  # (n,)
+        rows[step] = (column - rows[:step, pivot] @ rows[:step]) / np.sqrt(residual[pivot])
+        residual -= rows[step] ** 2
+        residual[pivot], pivots[step] = 0.0, pivot
+    return rows, np.maximum(residual, 0.0), pivots

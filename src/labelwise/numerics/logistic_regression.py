@@ -18,14 +18,13 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.special import expit
+from scipy.optimize import minimize
+from scipy.special import expit, log_softmax
 from sklearn.exceptions import ConvergenceWarning
 
-from labelwise.numerics.kernels import squared_norms
+from labelwise.numerics.arrays import BoolArray, FloatArray
+from labelwise.numerics.gp.kernels import squared_norms
 from labelwise.numerics.linear_algebra import dense
-
-FloatArray = npt.NDArray[np.floating[Any]]
-BoolArray = npt.NDArray[np.bool_]
 
 TOLERANCE = 1e-6  # of every margin on the training rows
 ROUNDING = 1e-13  # a gradient this far below the first one is rounding
@@ -223,3 +222,85 @@ class _State:
             d_F += r_F
             rr = rr_next
         return x, x_F
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxRegression:
+    """Classes, weights and intercepts that minimise Σ −ln p(class) + ‖weights‖² / (2 C)."""
+
+    classes: npt.NDArray[Any]  # (k,)
+    weights: FloatArray  # (d, k)
+    intercepts: FloatArray  # (k,)
+
+    @classmethod
+    def fit(cls, X: FloatArray, y: npt.NDArray[Any], *, C: float = 1.0) -> SoftmaxRegression:
+        """From rows X (n, d) and their classes y (n,); a single class is always predicted."""
+        classes, place = np.unique(y, return_inverse=True)
+        n, d, k = len(X), X.shape[1], classes.size
+        chosen = np.eye(k)[place]  # (n, k)
+
+        def objective(flat: FloatArray) -> tuple[float, FloatArray]:
+            table = flat.reshape(d + 1, k)
+            log_p = log_softmax(X @ table[:d] + table[d], axis=1)
+            residuals = np.exp(log_p) - chosen
+            slope = np.vstack([X.T @ residuals + table[:d] / C, residuals.sum(0)])
+            loss = -log_p[np.arange(n), place].sum() + (table[:d] ** 2).sum() / (2 * C)
+            return loss / n, slope.ravel() / n
+
+        start = np.zeros((d + 1, k))
+        start[d] = np.log(chosen.mean(0))  # the optimum without features
+        found = minimize(objective, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 500, "gtol": 1e-6})
+        table = found.x.reshape(d + 1, k)
+        return cls(classes, table[:d], table[d])
+
+    def predict(self, X: FloatArray) -> npt.NDArray[Any]:
+        return self.classes[np.argmax(X @ self.weights + self.intercepts, axis=1)]
+
+
+def newton_change(
+    K: FloatArray,
+    cross: FloatArray,
+    variances: FloatArray,
+    residuals: FloatArray,
+    penalty: float,
+    *,
+    tolerance: float = 1e-4,
+) -> FloatArray:
+    """(n, q) change of the log-odds at n rows once a few more were answered, without fitting any label.
+
+    One Newton step for each label, from where it is: a regression with the penalty λ ‖w‖² / 2 that is at its optimum
+    has the gradient Xᵀ (y − p) once rows X with labels y join, and the curvature λ I + Σ p (1 − p) x xᵀ. Weights stay
+    in the span of the rows, so that everything is in their inner products K, which all labels share.
+
+    Of the t rows trained on, old and new, `K` (t, t) are the inner products and `variances` (t, q) the p (1 − p) of
+    each label, zero where a label was not answered; `residuals` (t, q) are y − p of the new ones, zero of the old.
+    `cross` (n, t) are inner products of the n rows and these. With S the roots of a label's variances, the weights are
+    Xᵀ a, where a = r / λ − S c and (λ I + S K S) c = S K r / λ, solved to a relative residual of `tolerance`.
+    """
+    roots = np.sqrt(variances)
+    c = _solve(K, roots, roots * (K @ residuals) / penalty, penalty, tolerance)
+    return cross @ (residuals / penalty - roots * c)
+
+
+def inner_products(X: Any, Z: Any) -> FloatArray:
+    """(n, m) of rows followed by a constant 1, which stands for the intercept."""
+    return dense(X @ Z.T).astype(np.float64) + 1.0
+
+
+def _solve(K: FloatArray, roots: FloatArray, right: FloatArray, penalty: float, tolerance: float) -> FloatArray:
+    """(t, q) solutions of (penalty · I + S K S) c = b for every label's S at once, by conjugate gradients."""
+    scale = penalty + roots**2 * np.diag(K)[:, None]  # the diagonal, as preconditioner
+    c, r = np.zeros_like(right), right
+    z = r / scale
+    p, rz = z, np.einsum("tq,tq->q", r, z)
+    goal = tolerance * np.linalg.norm(right, axis=0)
+    for _ in range(2 * len(K)):
+        if np.all(np.linalg.norm(r, axis=0) <= goal):
+            break
+        Cp = penalty * p + roots * (K @ (roots * p))
+        step = rz / np.maximum(np.einsum("tq,tq->q", p, Cp), np.finfo(float).tiny)
+        c, r = c + step * p, r - step * Cp
+        z = r / scale
+        rz, before = np.einsum("tq,tq->q", r, z), rz
+        p = z + rz / np.maximum(before, np.finfo(float).tiny) * p
+    return c

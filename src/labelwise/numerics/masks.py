@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.intp]
+from labelwise.numerics.arrays import BoolArray, IntArray
 
 
 class DistinctColumns(NamedTuple):

@@ -11,9 +11,9 @@ from typing import Any
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.floating[Any]]
+from labelwise.numerics.arrays import FloatArray
+
 SMALL = 1e-3  # below this the quotient tanh(ψ/2)/2ψ loses digits: use its series, exact to ψ⁴/480
 
 

@@ -8,22 +8,21 @@ letter: g groups, group 0 holding the most probable items.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-FloatArray = npt.NDArray[np.floating[Any]]
-IntArray = npt.NDArray[np.integer[Any]]
-BoolArray = npt.NDArray[np.bool_]
+from labelwise.numerics.arrays import BoolArray, FloatArray, IntegerArray
+
+FLAT = 1e-6  # probabilities that differ by less than this, relative to the highest, are the same
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
     """The items of each label, grouped by falling probability."""
 
-    code: IntArray  # (n, q), the group of each entry
+    code: IntegerArray  # (n, q), the group of each entry
     probability: FloatArray  # (q, g), mean in the group, falling
     count: FloatArray  # (q, g), items in the group
 
@@ -31,16 +30,27 @@ class Groups:
         """(n, q) the entries of the first `taken` groups of each label."""
         return self.code < np.asarray(taken)
 
-    def largest(self, sizes: IntArray) -> BoolArray:
+    def largest(self, sizes: IntegerArray) -> BoolArray:
         """(n, q) the sizes[j] most probable items of each label j; within a group the first items come first."""
         return take_in_order(self.code, *self.cuts(sizes))
 
-    def cuts(self, sizes: IntArray) -> tuple[IntArray, IntArray]:
+    def cuts(self, sizes: IntegerArray) -> tuple[IntegerArray, IntegerArray]:
         """(q,) groups that fit into each label's size as a whole, and how many items of the next one still do."""
         ends = np.cumsum(self.count, axis=1)  # (q, g)
         cut = (ends <= sizes[:, None]).sum(1)
         whole = np.concatenate([np.zeros((len(ends), 1)), ends], axis=1)[np.arange(len(ends)), cut]
         return cut, (sizes - whole).astype(np.int64)
+
+    def flat(self) -> BoolArray:
+        """(q,) labels that are equally probable for all items, to six digits, and less likely than not.
+
+        >>> rank_groups(np.array([[0.2, 0.2, 0.6], [0.2, 0.1, 0.6]])).flat()
+        array([ True, False, False])
+        """
+        there = self.count > 0
+        highest = np.where(there, self.probability, 0.0).max(axis=1, initial=0.0)
+        lowest = np.where(there, self.probability, 1.0).min(axis=1, initial=1.0)
+        return (highest - lowest <= FLAT * highest) & (highest < 0.5)
 
     def count_of(self, sets: BoolArray) -> FloatArray:
         """(q, g) how many of a group's items are in the given (n, q) sets."""
@@ -62,7 +72,7 @@ def rank_groups(p: FloatArray) -> Groups:
     return Groups(np.ascontiguousarray(rank.T), np.take_along_axis(columns, falling, 1), np.ones(columns.shape))
 
 
-def logit_codes(p: FloatArray, n_bins: int, reach: float) -> IntArray:
+def logit_codes(p: FloatArray, n_bins: int, reach: float) -> IntegerArray:
     """The bin of each probability: equal steps of the logit from +reach (bin 0) down to −reach, open at both ends.
 
     Equal steps of the logit are equal ratios of small probabilities: rare labels live there, and a grid in p itself
@@ -76,14 +86,14 @@ def logit_codes(p: FloatArray, n_bins: int, reach: float) -> IntArray:
     return codes
 
 
-def bin_groups(codes: IntArray, sums: FloatArray, counts: FloatArray) -> Groups:
+def bin_groups(codes: IntegerArray, sums: FloatArray, counts: FloatArray) -> Groups:
     """Groups out of what `add_to_bins` has gathered; an empty bin is given the probability of the one before it."""
     mean = np.where(counts > 0, sums / np.maximum(counts, 1), np.inf)  # (q, g)
     return Groups(codes, np.minimum(np.minimum.accumulate(mean, axis=1), 1.0), counts)
 
 
 @njit(cache=True, nogil=True)
-def add_to_bins(codes: IntArray, p: FloatArray, sums: FloatArray, counts: FloatArray) -> None:
+def add_to_bins(codes: IntegerArray, p: FloatArray, sums: FloatArray, counts: FloatArray) -> None:
     """Add a block of items, (n, q) codes and probabilities, to the (q, g) sums and counts."""
     for i in range(codes.shape[0]):
         for j in range(codes.shape[1]):
@@ -93,7 +103,7 @@ def add_to_bins(codes: IntArray, p: FloatArray, sums: FloatArray, counts: FloatA
 
 
 @njit(cache=True, nogil=True)
-def add_counts(codes: IntArray, among: BoolArray, counts: FloatArray) -> None:
+def add_counts(codes: IntegerArray, among: BoolArray, counts: FloatArray) -> None:
     """Add the entries of a block that are in the (n, q) mask `among` to the (q, g) counts."""
     for i in range(codes.shape[0]):
         for j in range(codes.shape[1]):
@@ -102,7 +112,7 @@ def add_counts(codes: IntArray, among: BoolArray, counts: FloatArray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def add_hits(codes: IntArray, drawn: BoolArray, hits: IntArray) -> None:
+def add_hits(codes: IntegerArray, drawn: BoolArray, hits: IntegerArray) -> None:
     """Add the positives among (s, n, q) drawn labels to their group's place in (s, q, g)."""
     for t in range(drawn.shape[0]):
         for i in range(drawn.shape[1]):
@@ -112,7 +122,7 @@ def add_hits(codes: IntArray, drawn: BoolArray, hits: IntArray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _logit_codes(p: FloatArray, n_bins: int, reach: float, codes: IntArray) -> None:
+def _logit_codes(p: FloatArray, n_bins: int, reach: float, codes: IntegerArray) -> None:
     low, high = 1 / (1 + np.exp(reach)), 1 / (1 + np.exp(-reach))
     for i in range(p.shape[0]):
         for j in range(p.shape[1]):
@@ -126,7 +136,7 @@ def _logit_codes(p: FloatArray, n_bins: int, reach: float, codes: IntArray) -> N
 
 
 @njit(cache=True, nogil=True)
-def take_in_order(code: IntArray, cut: IntArray, left: IntArray) -> BoolArray:
+def take_in_order(code: IntegerArray, cut: IntegerArray, left: IntegerArray) -> BoolArray:
     """Entries before the cut, and the first `left` entries of the group at the cut, which are counted down."""
     taken = np.zeros(code.shape, dtype=np.bool_)
     for i in range(code.shape[0]):

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.feature_scaling import FeatureScaling, learn_scaling, unit_rows
 
-FloatArray = npt.NDArray[np.floating[Any]]
 CONSTANT = 0.3  # beside rows of unit length: a level of its own costs little, but something
 
 

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.polya_gamma import gradients_and_weights
 
-FloatArray = npt.NDArray[np.floating[Any]]
 CHUNK = 2**21  # weights held at a time: the rows are independent, so n × q is never in memory at once
 GRAM_CHUNK = 2**24  # numbers in the Gram matrices of a chunk of rows
 

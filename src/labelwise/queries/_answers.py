@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import logit
 
-from labelwise.posterior import FloatArray, LabelPosterior
+from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
+from labelwise.posterior import LabelPosterior
 
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 Values = Literal["probability", "decision"]
 SURE = 1e-12  # probabilities are kept so far from 0 and 1 before their log-odds are taken
 
@@ -43,14 +41,14 @@ class Believed(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class PoolAnswers:
     """What was answered of a pool, read in blocks of rows."""
 
     Y: sp.csr_array  # (n, q)
     observed: sp.csr_array | None  # (n, q)
 
     @classmethod
-    def of(cls, known: Known, shape: tuple[int, int]) -> Answers:
+    def of(cls, known: Known, shape: tuple[int, int]) -> PoolAnswers:
         if known.Y.shape != shape:
             raise ValueError(
                 f"known holds answers about {known.Y.shape} (items, labels), but the questions are about {shape}; "
@@ -58,9 +56,9 @@ class Answers:
             )
         return cls(known.Y, known.observed)
 
-    def of_rows(self, rows: IntArray) -> Answers:
+    def of_rows(self, rows: IntArray) -> PoolAnswers:
         """The answers about some of the items, in this order."""
-        return Answers(self.Y[rows], None if self.observed is None else self.observed[rows])
+        return PoolAnswers(self.Y[rows], None if self.observed is None else self.observed[rows])
 
     def per_item(self) -> IntArray:
         """(n,) labels of each item that were answered."""

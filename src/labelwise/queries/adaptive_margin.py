@@ -8,11 +8,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
 from labelwise.numerics.choosing import best, open_items
 from labelwise.numerics.linear_algebra import stack_rows
-from labelwise.numerics.logistic_update import inner_products, newton_change
-from labelwise.posterior import FloatArray, LabelPosterior
-from labelwise.queries._answers import Answers, Believed, BoolArray, IntArray, Known, signed_values
+from labelwise.numerics.logistic_regression import inner_products, newton_change
+from labelwise.posterior import LabelPosterior
+from labelwise.queries._answers import Believed, Known, PoolAnswers, signed_values
 from labelwise.queries.base import BLOCK, Choice, Target
 from labelwise.queries.random import Random
 
@@ -73,7 +74,7 @@ class AdaptiveMargin:
     ) -> Choice:
         """Up to n open items: the batch of the best trade-off, walking the pool in blocks."""
         self._check()
-        answers = Answers.of(known, closed.shape)
+        answers = PoolAnswers.of(known, closed.shape)
         rows = open_items(closed)
         if answers.rows().size == 0 or rows.size == 0 or n == 0:
             return Random().choose(posterior, closed, n, rng)
@@ -90,7 +91,7 @@ class AdaptiveMargin:
         return batches[int(np.argmin(self._errors(posterior, answers, known.X, batches, spared)))]
 
     def _errors(
-        self, posterior: LabelPosterior, answers: Answers, X: Any, batches: list[Choice], spared: IntArray
+        self, posterior: LabelPosterior, answers: PoolAnswers, X: Any, batches: list[Choice], spared: IntArray
     ) -> FloatArray:
         """(batches,) the error left on spared items if each batch were answered as predicted."""
         answered_rows = answers.rows()
@@ -132,12 +133,12 @@ class _Looked(NamedTuple):
     f: FloatArray  # (b, q)
 
 
-def _look(posterior: LabelPosterior, answers: Answers, rows: IntArray) -> _Looked:
+def _look(posterior: LabelPosterior, answers: PoolAnswers, rows: IntArray) -> _Looked:
     believed = answers.believed(posterior.rows(rows), rows)
     return _Looked(believed.p, believed.answered, signed_values(believed.p, "decision"))
 
 
-def _measures(posterior: LabelPosterior, answers: Answers, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+def _measures(posterior: LabelPosterior, answers: PoolAnswers, rows: IntArray) -> tuple[FloatArray, FloatArray]:
     """(m,) uncertainty and inconsistency of these rows, in blocks."""
     usual = answers.mean_count()
     uncertainty, inconsistency = np.empty(rows.size), np.empty(rows.size)

@@ -10,14 +10,14 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import entr
 
+from labelwise.numerics.arrays import FloatArray, IntArray
 from labelwise.numerics.choosing import TIE, best, open_entries
-from labelwise.numerics.costs import Costs
-from labelwise.posterior import FloatArray, LabelPosterior
+from labelwise.posterior import LabelPosterior
 from labelwise.queries.base import BLOCK, Choice, Target
+from labelwise.records.costs import Costs
 
 LARGEST_SHARE = 4.0  # of a label, in even shares: no label takes the whole batch, and few candidates need be kept
 MOST_EXPECTED = 6.0  # labels of an item, beyond which it counts as explained
-IntArray = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

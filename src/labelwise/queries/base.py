@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.choosing import best, open_entries
-from labelwise.posterior import FloatArray, LabelPosterior
+from labelwise.posterior import LabelPosterior
 from labelwise.queries._answers import Known
 
 Target = Literal["items", "pairs"]

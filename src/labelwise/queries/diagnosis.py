@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.choosing import best, open_entries
 from labelwise.numerics.information import LowRank, greedy_information
-from labelwise.posterior import FloatArray, LabelCovariances, LabelPosterior
+from labelwise.posterior import LabelCovariances, LabelPosterior
 from labelwise.queries.base import Choice, Target
 
 Rule = Literal["auto", "near_threshold", "variance", "total_variance", "mi"]

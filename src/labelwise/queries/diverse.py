@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from labelwise.numerics.arrays import FloatArray, IntArray
 from labelwise.numerics.linear_algebra import dense
-from labelwise.posterior import FloatArray, LabelPosterior
-from labelwise.queries._answers import IntArray, Known
+from labelwise.posterior import LabelPosterior
+from labelwise.queries._answers import Known
 from labelwise.queries.base import Choice, LookingStrategy, Strategy, Target
+from labelwise.queries.uncertainty import Uncertainty
 
 HALVINGS = 6  # of the radius, until the batch is full; what is nearer then is taken in the strategy's order
 LARGEST_SURPLUS = 5000  # candidates beyond the batch itself: bounds the cost of large batches
@@ -42,7 +44,6 @@ class Diverse:
     Examples
     --------
     >>> from labelwise.posterior import MarginalPosterior
-    >>> from labelwise.queries.uncertainty import Uncertainty
     >>> from labelwise.records import LabelData
     >>> beliefs = MarginalPosterior(np.array([[0.5], [0.49], [0.3], [0.1]]))
     >>> known = LabelData.from_arrays([[0.0], [0.0], [1.0], [2.0]], label_names=["a"])  # the first two are the same
@@ -139,3 +140,8 @@ def _usual_distance(Z: Any, squares: FloatArray, rng: np.random.Generator) -> fl
     rows = np.arange(len(squares)) if len(squares) <= MEASURED else rng.choice(len(squares), MEASURED, replace=False)
     gaps = squares[rows][:, None] + squares[rows] - 2 * dense(Z[rows] @ Z[rows].T)
     return float(np.median(np.sqrt(np.maximum(gaps, 0.0))[np.triu_indices(rows.size, 1)]))
+
+
+def diverse_uncertainty(target: Target = "items") -> Diverse:
+    """`Diverse` of `Uncertainty`."""
+    return Diverse(Uncertainty(target))

@@ -9,9 +9,10 @@ from typing import ClassVar, Literal
 import numpy as np
 import scipy.sparse as sp
 
+from labelwise.numerics.arrays import FloatArray, IntArray
 from labelwise.numerics.choosing import TIE, open_entries
-from labelwise.posterior import FloatArray, LabelPosterior
-from labelwise.queries._answers import Answers, IntArray, Known, signed_values
+from labelwise.posterior import LabelPosterior
+from labelwise.queries._answers import Known, PoolAnswers, signed_values
 from labelwise.queries.base import BLOCK, Choice, Target, best_over_blocks, check_target
 from labelwise.queries.random import Random
 
@@ -65,7 +66,7 @@ class DummyLabelRanking:
     ) -> Choice:
         """Up to n open items, or pairs, walking the pool in blocks."""
         self._check()
-        answers = Answers.of(known, closed.shape)
+        answers = PoolAnswers.of(known, closed.shape)
         if answers.rows().size == 0 or n == 0:
             return Random(self.target).choose(posterior, closed, n, rng)
         items, scores = best_over_blocks(self._blocks(posterior, closed, answers), n, rng)
@@ -75,7 +76,7 @@ class DummyLabelRanking:
         return Choice(items[place[:n]], labels[:n], scores[place[:n]])
 
     def _blocks(
-        self, posterior: LabelPosterior, closed: sp.csr_array, answers: Answers
+        self, posterior: LabelPosterior, closed: sp.csr_array, answers: PoolAnswers
     ) -> Iterator[tuple[int, FloatArray]]:
         usual, asked = answers.mean_count(), np.maximum(answers.per_item(), UNASKED)
         for part, beliefs in posterior.blocks(BLOCK):
@@ -84,7 +85,7 @@ class DummyLabelRanking:
             yield part.start, np.where(open_entries(closed[part]).any(1), scores, -np.inf)
 
     def _next_to_dummy(
-        self, beliefs: LabelPosterior, closed: sp.csr_array, answers: Answers, rng: np.random.Generator
+        self, beliefs: LabelPosterior, closed: sp.csr_array, answers: PoolAnswers, rng: np.random.Generator
     ) -> tuple[IntArray, IntArray]:
         """Places and labels of all open pairs of some items: in turns of `labels_per_item`, those next to the dummy."""
         away, _ = self._ranked(beliefs, answers, slice(None))
@@ -97,7 +98,7 @@ class DummyLabelRanking:
         return place[asked], labels[place, nearness][asked]
 
     def _ranked(
-        self, beliefs: LabelPosterior, answers: Answers, rows: IntArray | slice
+        self, beliefs: LabelPosterior, answers: PoolAnswers, rows: IntArray | slice
     ) -> tuple[FloatArray, FloatArray]:
         """(b, q) distance of each label's log-odds to the dummy's, and (b,) how many labels are above it."""
         p = answers.believed(beliefs, rows).p

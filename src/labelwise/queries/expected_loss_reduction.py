@@ -9,10 +9,11 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.choosing import open_entries
-from labelwise.numerics.softmax_regression import SoftmaxRegression
-from labelwise.posterior import FloatArray, LabelPosterior
-from labelwise.queries._answers import Answers, BoolArray, Known, Values, signed_values
+from labelwise.numerics.logistic_regression import SoftmaxRegression
+from labelwise.posterior import LabelPosterior
+from labelwise.queries._answers import Known, PoolAnswers, Values, signed_values
 from labelwise.queries.base import BLOCK, Choice, Target, best_over_blocks
 from labelwise.queries.random import Random
 
@@ -64,7 +65,7 @@ class ExpectedLossReduction:
     ) -> Choice:
         """Up to n open items of the highest scores, walking the pool in blocks."""
         self._check()
-        answers = Answers.of(known, closed.shape)
+        answers = PoolAnswers.of(known, closed.shape)
         if answers.rows().size == 0:
             return Random().choose(posterior, closed, n, rng)
         counter = _learn_counts(posterior, answers, self.C)
@@ -72,7 +73,7 @@ class ExpectedLossReduction:
         return Choice(rows, None, scores)
 
     def _blocks(
-        self, posterior: LabelPosterior, closed: sp.csr_array, answers: Answers, counter: SoftmaxRegression | None
+        self, posterior: LabelPosterior, closed: sp.csr_array, answers: PoolAnswers, counter: SoftmaxRegression | None
     ) -> Iterator[tuple[int, FloatArray]]:
         for part, beliefs in posterior.blocks(BLOCK):
             p, answered = answers.believed(beliefs, part)
@@ -90,7 +91,7 @@ class ExpectedLossReduction:
         signed_values(np.zeros(0), self.values)
 
 
-def _learn_counts(posterior: LabelPosterior, answers: Answers, C: float) -> SoftmaxRegression | None:
+def _learn_counts(posterior: LabelPosterior, answers: PoolAnswers, C: float) -> SoftmaxRegression | None:
     """A classifier of the number of labels given sorted shares, or None where no item was answered in full."""
     rows = answers.complete_rows()
     if rows.size == 0:

@@ -7,8 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from labelwise.posterior import FloatArray, LabelPosterior
-from labelwise.queries._answers import BoolArray, Values, signed_values
+from labelwise.numerics.arrays import BoolArray, FloatArray
+from labelwise.posterior import LabelPosterior
+from labelwise.queries._answers import Values, signed_values
 from labelwise.queries.base import ScoringStrategy, Target
 
 

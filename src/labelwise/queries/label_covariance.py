@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil, exp, inf
@@ -12,14 +13,13 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import entr
 
+from labelwise.numerics.arrays import FloatArray, IntArray
 from labelwise.numerics.choosing import best, canonical, open_entries, open_items
-from labelwise.numerics.variance_reduction import greedy_reduction, variance_reductions
-from labelwise.posterior import FloatArray, LabelCovariances, LabelPosterior
+from labelwise.posterior import LabelCovariances, LabelPosterior
 from labelwise.queries.base import Choice, Target
 
 Measure = Literal["logdet", "entropy", "trace"]
 Explore = Literal["reduction", "variance"]
-IntArray = npt.NDArray[np.intp]
 BLOCK = 2**16  # entries (item, label) at a time: each has r numbers in the factors of the label covariances
 WIDE_BLOCK = 4096  # items at a time whose covariance with those that stand for the pool is held
 KNOWN = 1e-6  # variance of a label that was answered: all but certain
@@ -86,10 +86,16 @@ class LabelCovariance:
     target: Target = "items"
 
     @classmethod
-    def published(cls, **options: Any) -> LabelCovariance:
+    def paper(cls, **options: Any) -> LabelCovariance:
         """Own variances with the weight 4 e^(−r/3) after r rounds of ten: the paper's score, standardised."""
-        paper: dict[str, Any] = {"explore": "variance", "weight": 4.0, "decay": 30.0}
-        return cls(**(paper | options))
+        stated: dict[str, Any] = {"explore": "variance", "weight": 4.0, "decay": 30.0}
+        return cls(**(stated | options))
+
+    @classmethod
+    def published(cls, **options: Any) -> LabelCovariance:
+        """The old name of `paper`, for one release more."""
+        warnings.warn("published() is now paper()", DeprecationWarning, stacklevel=2)
+        return cls.paper(**options)
 
     def choose(self, posterior: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator) -> Choice:
         """Up to n items of the highest scores, walking the pool in blocks: roughly all, then closely the best."""
@@ -251,3 +257,56 @@ def _moments(column: FloatArray) -> tuple[float, float]:
     """Mean and deviation; the deviation of a column that is constant up to rounding is infinite, so that z = 0."""
     mean, deviation = float(column.mean()), float(column.std())
     return mean, deviation if deviation > STEADY * abs(mean) else inf
+
+
+def variance_reductions(cross: FloatArray, own: FloatArray, noise: float) -> FloatArray:
+    """(n,) Σ_j c_ij² / (c_ii + noise): how much the summed variance of the reference items j falls with item i.
+
+    Parameters
+    ----------
+    cross : (n, m) covariances of the items with the reference items
+    own : (n,) variances of the items
+    noise : float
+        Variance of an answer about an item whose function is known.
+
+    >>> variance_reductions(np.array([[2.0, 1.0]]), np.array([2.0]), 0.5)
+    array([2.])
+    """
+    return np.einsum("nm,nm->n", cross, cross) / (own + noise)
+
+
+def greedy_reduction(
+    covariance: FloatArray,
+    reference: IntArray,
+    noise: float,
+    base: FloatArray,
+    slope: float,
+    n: int,
+    priority: FloatArray,
+) -> tuple[IntArray, FloatArray]:
+    """n items, each the one with the highest base + slope · reduction given those before it.
+
+    Parameters
+    ----------
+    covariance : (u, u) of all items concerned
+    reference : items whose variance counts
+    base : (u,) what speaks for an item besides; −inf: never chosen
+    priority : (u,) breaks ties
+
+    Returns
+    -------
+    items, best first, and the score of each when it was chosen
+    """
+    C, base = covariance.copy(), base.copy()
+    chosen, scores = [], []
+    for _ in range(n):
+        score = base + slope * variance_reductions(C[:, reference], C.diagonal(), noise)
+        pick = best(score, 1, priority)
+        if pick.size == 0:
+            break
+        i = int(pick[0])
+        chosen.append(i)
+        scores.append(float(score[i]))
+        base[i] = -np.inf
+        C -= np.outer(C[:, i], C[i]) / (C[i, i] + noise)
+    return np.array(chosen, dtype=np.intp), np.array(scores)

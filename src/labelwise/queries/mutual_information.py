@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.choosing import open_entries, open_items, random_items, random_pairs
-from labelwise.numerics.feature_spaces import FeatureSpace, Fourier, Landmarks, feature_blocks
+from labelwise.numerics.gp.feature_spaces import FeatureSpace, Fourier, Landmarks, feature_blocks
 from labelwise.numerics.information import Criterion, LowRank, LowRankBlocks, Picks, Run, greedy_information, run_here
-from labelwise.numerics.partial_cholesky import pivoted_partial_cholesky, spanning_variables
-from labelwise.posterior import FloatArray, IgnorantPosterior, ItemCovariance, LabelPosterior
+from labelwise.numerics.linear_algebra import pivoted_partial_cholesky, spanning_variables
+from labelwise.posterior import IgnorantPosterior, ItemCovariance, LabelPosterior
 from labelwise.queries.base import Choice, Target, check_target
 from labelwise.queries.diagnosis import Diagnosis
 

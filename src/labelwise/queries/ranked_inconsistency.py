@@ -10,9 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import xlogy
 
+from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
 from labelwise.numerics.choosing import best, open_items
-from labelwise.posterior import FloatArray, LabelPosterior
-from labelwise.queries._answers import Answers, BoolArray, IntArray, Known
+from labelwise.posterior import LabelPosterior
+from labelwise.queries._answers import Known, PoolAnswers
 from labelwise.queries.base import BLOCK, Choice, Target
 from labelwise.queries.random import Random
 
@@ -69,7 +70,7 @@ class RankedInconsistency:
     ) -> Choice:
         """Up to n open items, walking the pool in blocks, three times where it is too large for exact ranks."""
         self._check()
-        answers = Answers.of(known, closed.shape)
+        answers = PoolAnswers.of(known, closed.shape)
         rows, answered = open_items(closed), answers.rows()
         if answered.size == 0 or rows.size == 0 or n == 0:
             return Random().choose(posterior, closed, n, rng)
@@ -108,7 +109,7 @@ class _Walk:
     """Beliefs about some rows, in blocks, as often as they are wanted."""
 
     posterior: LabelPosterior
-    answers: Answers
+    answers: PoolAnswers
     rows: IntArray
 
     def __iter__(self) -> Iterator[_Block]:
@@ -168,7 +169,7 @@ class _Examples:
     distance: Distance
 
     @classmethod
-    def of(cls, answers: Answers, distance: Distance) -> _Examples:
+    def of(cls, answers: PoolAnswers, distance: Distance) -> _Examples:
         answered = answers.mask(slice(None))
         return cls(answers.Y.toarray().astype(np.float32), answered.astype(np.float32), distance)
 

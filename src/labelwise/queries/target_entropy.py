@@ -7,17 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from labelwise.numerics.arrays import FloatArray, IntArray
 from labelwise.numerics.choosing import TIE, best, open_items, random_items, random_pairs
+from labelwise.numerics.gp.pool_variances import lazy_argmax
 from labelwise.numerics.linear_algebra import cholesky, solve_lower
-from labelwise.numerics.pool_variances import lazy_argmax
-from labelwise.posterior import DivisibleCovariance, FloatArray, IgnorantPosterior, LabelPosterior, TargetGroup
+from labelwise.posterior import DivisibleCovariance, IgnorantPosterior, LabelPosterior, TargetGroup
 from labelwise.queries.base import Choice, Target, check_target
 from labelwise.queries.diagnosis import Diagnosis
 
-IntArray = npt.NDArray[np.intp]
 BLOCK = 256  # variances computed at a time where upper bounds decide which are needed
 
 

@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 from scipy.special import entr
 
-from labelwise.posterior import FloatArray, LabelPosterior
+from labelwise.numerics.arrays import FloatArray
+from labelwise.posterior import LabelPosterior
 from labelwise.queries.base import ScoringStrategy, Target
 
 

@@ -189,7 +189,7 @@ def test_one_who_goes_away_while_it_is_his_turn_leaves_nobody_waiting(make):
     release.set()
     leader.join()
     assert gone.woken.is_set() and not gone.done
-    store._step_aside(gone)
+    store._give_up(gone)
     other.join(10)
     assert results == ["done"]
 

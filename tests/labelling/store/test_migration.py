@@ -8,8 +8,9 @@ import sqlalchemy as sa
 from labelwise import Answer
 from labelwise.labelling import Project
 from labelwise.labelling.store import schema
-from labelwise.labelling.store.engine import read_value
-from labelwise.labelling.store.events import read_current
+from labelwise.labelling.store.annotations import known_annotations
+from labelwise.labelling.store.engine import read_value, write_value
+from labelwise.labelling.store.events import NewEvent, add_event
 from labelwise.labelling.store.trainings import read_trainings
 
 FIRST_VIEW = """
@@ -24,7 +25,6 @@ FIRST_VIEW = """
     ) AS counted WHERE latest = 1
 """
 BACK_TO_THE_FIRST = (
-    "DROP VIEW current_labels",
     FIRST_VIEW,
     "DROP INDEX events_by_person",
     "ALTER TABLE labels DROP COLUMN start",
@@ -33,6 +33,8 @@ BACK_TO_THE_FIRST = (
     "DROP TABLE invitations",
     "DROP TABLE sessions",
     "DROP TABLE users",
+    "DROP TABLE studio_annotations",
+    "DROP TABLE studio_tasks",
     "UPDATE labelwise_project SET value = '1' WHERE key = 'version'",
 )
 
@@ -60,8 +62,9 @@ def test_the_first_version_is_brought_up_to_date(make, location):
     project = make(location, control=0.3)
     answer(project)
     with project.store.reading() as connection:
-        expected, known = shape(connection), read_current(connection).tolist()
+        expected = shape(connection)
         reports = [row.report for row in read_trainings(connection)]
+    known = project.labelled()
     with project.store.writing() as connection:
         for statement in BACK_TO_THE_FIRST:
             connection.exec_driver_sql(statement)
@@ -72,8 +75,9 @@ def test_the_first_version_is_brought_up_to_date(make, location):
         with again.store.reading() as connection:
             assert read_value(connection, "version") == schema.VERSION
             assert shape(connection) == expected
-            assert read_current(connection).tolist() == known
             kept = [row.report for row in read_trainings(connection)]
+        assert again.labelled().Y.toarray().tolist() == known.Y.toarray().tolist()
+        assert again.labelled().observed.toarray().tolist() == known.observed.toarray().tolist()
         assert set(kept[0]) <= set(schema.COURSE) and kept[-1] == fat, "only the last report is kept whole"
         again.add_label("new", like={"left": 0.5})
         again.people.add("ann")
@@ -86,14 +90,12 @@ def test_a_vote_that_settles_outweighs_the_others(make, location):
         project.tell(Answer("p0", {"left": True, "low": True}), who=who)
     project.service.settle(Answer("p0", {"left": False}), "eve")
     project.tell(Answer("p0", {"left": True}), who="dan")
-    with project.store.reading() as connection:
-        assert read_current(connection).tolist() == [[1, 1, 0], [1, 2, 1]]
     data = project.labelled()
     assert data.Y[[0]].toarray()[0].tolist() == [False, True, False]
+    assert data.observed[[0]].toarray()[0].tolist() == [True, True, False]
     project.service.settle(Answer("p0", {"left": True}), "fay")
-    with project.store.reading() as connection:
-        assert read_current(connection).tolist()[0] == [1, 1, 1], "of two that settle, the last to speak"
-    assert project.labelled().Y[[0]].toarray()[0].tolist() == [True, True, False]
+    of_two_that_settle = project.labelled().Y[[0]].toarray()[0].tolist()
+    assert of_two_that_settle == [True, True, False], "the last to speak"
 
 
 def test_only_the_last_report_is_kept_whole(make):
@@ -120,3 +122,30 @@ def test_a_course_has_its_last_point_and_not_too_many(make, n):
     assert course[-1:] == ([n - 1] if n else [])
     if n <= 100:
         assert course == list(range(n))
+
+
+def test_annotations_of_the_second_version_are_remembered(make, location):
+    project = make(location)
+    with project.store.writing() as connection:
+        for number, (who, lease, undoes) in enumerate(
+            [
+                ("1", "label-studio:5:11:100.500000", None),
+                ("1", None, 1),
+                ("1", "label-studio:5:11:200.500000", None),
+                ("ann", "label-studio:5:12:300.500000", None),
+                ("ann", None, 4),
+                ("ann", "the-lease-of-a-question", None),
+            ],
+            start=1,
+        ):
+            kind = "answer" if undoes is None else "undo"
+            add_event(connection, NewEvent(100.0 * number, who, 1, kind, 0, "told", lease=lease, undoes=undoes))
+        for table in ("studio_annotations", "studio_tasks"):
+            connection.exec_driver_sql(f"DROP TABLE {table}")
+        write_value(connection, "version", 2)
+    project.store.close()
+    with Project(location) as again:
+        assert [event.who for event in again.events()] == [*["label-studio:1"] * 3, *["label-studio:ann"] * 2, "ann"]
+        with again.store.reading() as connection:
+            known = known_annotations(connection, "5", ["11", "12"])
+        assert [(row.event, row.state, row.gone) for row in known.values()] == [(3, 200.5, None), (4, 300.5, "deleted")]

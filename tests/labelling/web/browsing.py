@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -12,12 +13,15 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import uvicorn
 
 from labelwise.labelling import Project
 from labelwise.labelling.web.app import create_app
+from labelwise.labelling.web.reach import Reach, local_secret
+from labelwise.labelling.web.server import server_config
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 ARGUMENTS = [
@@ -30,6 +34,8 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+KEYS_COUNT = "() => document.getElementById('desk').hidden || 'ready' in document.documentElement.dataset"
+SECRETS: dict[str, str] = {}  # of the one who works alone, by the address of a server
 PATIENCE = 20_000  # milliseconds: a test is slow on a busy machine, never wrong
 
 
@@ -43,8 +49,9 @@ def free_port() -> int:
 def serving(project: Project, local_user: str | None = "me") -> Iterator[str]:
     """The page of a project, served by a thread of this process; its address."""
     port = free_port()
-    config = uvicorn.Config(create_app(project, local_user=local_user), port=port, log_level="warning")
-    server = uvicorn.Server(config)
+    app = create_app(project, local_user=local_user)
+    server = uvicorn.Server(server_config(app, Reach(), port))
+    SECRETS[f"http://127.0.0.1:{port}"] = app.state.site.local_secret
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
@@ -59,11 +66,13 @@ def serving(project: Project, local_user: str | None = "me") -> Iterator[str]:
 class Process:
     """`labelwise serve` in a process of its own, to be killed."""
 
-    def __init__(self, location: str, port: int) -> None:
+    def __init__(self, location: str, port: int, *, worker: bool = False, log: Any = subprocess.DEVNULL) -> None:
         self.address = f"http://127.0.0.1:{port}"
         code = "from labelwise.cli import main; main()"
-        command = [sys.executable, "-c", code, "serve", location, "--port", str(port), "--no-worker"]
-        self.process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=os.environ)
+        command = [sys.executable, "-c", code, "serve", location, "--port", str(port)]
+        if "://" not in location:  # that of a database is not beside it
+            SECRETS[self.address] = local_secret(Path(f"{location}.derived"))
+        self.process = subprocess.Popen([*command, *([] if worker else ["--no-worker"])], stderr=log, env=os.environ)
         self._wait_for(port)
 
     def _wait_for(self, port: int) -> None:
@@ -74,6 +83,11 @@ class Process:
                     return
             time.sleep(0.05)
         raise RuntimeError(f"no server came up on port {port}")
+
+    def stop(self) -> None:
+        """As Ctrl-C does."""
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait()
 
     def kill(self) -> None:
         """As if the power were cut."""
@@ -89,18 +103,29 @@ class Desk:
         self.page.set_default_timeout(PATIENCE)
         self.errors: list[str] = []
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.goto(address)
+        base = next(each for each in SECRETS if address.startswith(each))
+        self.page.goto(f"{base}/local/{SECRETS[base]}")  # as `labelwise serve` prints it
+        self.page.wait_for_url(re.compile("/(label|enter)$"))
+        if address != base:
+            self.page.goto(address)
         self.wait_for_question()
 
     def wait_for_question(self) -> None:
         self.page.wait_for_selector("#desk:not([hidden])")
+        self.wait_until_keys_count()
+
+    def wait_until_keys_count(self) -> None:
+        """Until the item has been on screen for a moment; nothing is waited for where there is no item."""
+        self.page.wait_for_function(KEYS_COUNT)
 
     @property
     def item(self) -> str:
         return str(self.page.inner_text("#item-name"))
 
     def press(self, *keys: str) -> None:
+        """Press keys as somebody does who looks first."""
         for key in keys:
+            self.wait_until_keys_count()
             self.page.keyboard.press(key)
 
     def wait_for_saved(self, number: int) -> None:

@@ -15,7 +15,8 @@ from labelling.web.site_client import Person
 from labelwise import Answer
 from labelwise.labelling.web.app import create_app
 
-HERE = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+TESTS = Path(__file__).parents[2]
+HERE = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent / "src")])}
 YES = {"left": True, "low": False, "far": None}
 
 
@@ -23,7 +24,7 @@ def test_a_question_has_its_item_its_labels_and_why_it_is_asked(alone):
     question = alone.ask()
     assert [label["name"] for label in question["labels"]] == ["left", "low", "far"]
     assert question["show"]["text"] == question["item"].replace("p", "point ")
-    assert question["reason"] == "cold start" and "tells most about the others" in question["why"]
+    assert question["reason"] == "cold start" and "drawn at random" in question["why"]
 
 
 def test_after_training_questions_have_probabilities_and_a_rank(alone, project):
@@ -135,6 +136,51 @@ def test_pairs_about_one_item_come_together_and_are_answered_one_by_one(make, po
     (label,) = asked[0]["labels"]
     reply = person.post("/api/answer", {"lease": asked[0]["lease"], "values": {label["name"]: True}}).json()
     assert reply["yours"] == [question["lease"] for question in asked[1:]]
+
+
+def test_all_labels_of_an_item_come_once_and_are_answered_in_one_request(make):
+    project = make(strategy="uncertainty_pairs", start=2, ready=60)
+    project.refresh()
+    person = Person(create_app(project, local_user="me"))
+    person.enter()
+    reply = person.post("/api/ask", {"items": 2}).json()["questions"]
+    asked = [question for question in reply if question["item"] == reply[0]["item"]]
+    assert [len(question["labels"]) for question in asked] == [1, 1, 1]
+    every = [{"name": name, "p": None} for name in ("left", "low", "far")]
+    assert [question["whole"] for question in asked] == [every, [], []]
+    have = [question["lease"] for question in reply]
+    sent = {"lease": have[0], "values": YES, "items": 2, "have": have}
+    replies = [person.post("/api/answer_item", sent).json() for _ in range(2)]
+    assert replies[0]["event"] == replies[1]["event"] and len(project.events()) == 1
+    assert not set(replies[0]["yours"]) & {question["lease"] for question in asked}
+    again = person.post("/api/undo").json()
+    assert [label["name"] for label in again["labels"]] == ["left", "low", "far"] and again["whole"] is None
+    other = person.post("/api/answer_item", {**sent, "values": {"left": False}})
+    assert other.status_code == 409 and "answered or skipped already" in other.json()["detail"]
+    assert person.post("/api/skip_item", {"lease": again["lease"]}).json()["event"] == project.events()[-1].id
+
+
+def test_where_whole_items_are_asked_their_labels_come_once(alone):
+    assert alone.ask()["whole"] is None
+
+
+def test_the_beliefs_of_a_whole_item_come_with_its_first_question(make):
+    project = make(strategy="uncertainty_pairs", ready=60)
+    project.tell([Answer(f"p{i}", {"left": bool(i % 2), "low": False, "far": True}) for i in range(8)], who="ann")
+    project.refresh()
+    person = Person(create_app(project, local_user="me"))
+    person.enter()
+    question = person.ask()
+    assert [label["name"] for label in question["whole"]] == ["left", "low", "far"]
+    assert all(0 <= label["p"] <= 1 for label in question["whole"])
+    (asked,) = question["labels"]
+    assert asked in question["whole"]
+
+
+def test_a_lease_given_back_is_gone_and_another_question_comes(alone, project):
+    lease = alone.ask()["lease"]
+    reply = alone.post("/api/ask", {"give_back": [lease, "ab"]}).json()
+    assert lease not in reply["yours"] and len(reply["yours"]) == 1 and project.events() == []
 
 
 def test_items_of_the_start_are_told_from_those_of_the_strategy(make):

@@ -19,6 +19,8 @@ from labelwise.labelling.web.app import create_app
 
 WORDS = ["apple", "car", "ball", "wall", "road"]
 CONFIG = '<View><Choices name="topic" toName="text"><Choice value="red"/><Choice value="round"/></Choices></View>'
+CHANCE = np.random.default_rng(0)
+TEXTS = [" ".join([*CHANCE.choice(WORDS, size=4), f"n{i}"]) for i in range(30)]  # of the items, which are 0 to 29
 MADE_UP = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 
 
@@ -38,8 +40,7 @@ class LabelStudio:
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory) -> Path:
-    path, rng = tmp_path_factory.mktemp("backend") / "filled.db", np.random.default_rng(0)
-    texts = [" ".join(rng.choice(WORDS, size=4)) for _ in range(30)]
+    path, texts = tmp_path_factory.mktemp("backend") / "filled.db", TEXTS
     data = LabelData.from_arrays(
         np.zeros((30, 1)),
         label_names=["red", "round"],
@@ -70,7 +71,7 @@ def annotated(number: int = 1, item: int = 20, choices=("red",), at: str = "2024
     return {
         "action": "ANNOTATION_CREATED",
         "annotation": annotation,
-        "task": {"id": item, "data": {}},
+        "task": {"id": 1000 + item, "data": {"text": TEXTS[item]}},
         "project": project,
     }
 
@@ -89,7 +90,7 @@ def test_it_is_up_and_has_a_version_that_changes_with_each_training(studio, proj
 
 
 def test_predictions_come_in_order_with_scores_and_the_version(studio, project):
-    tasks = [{"id": i, "data": {"text": "x"}} for i in (25, 3, 29)] + [
+    tasks = [{"id": 7 * i, "data": {"text": TEXTS[i]}} for i in (25, 3, 29)] + [
         {"id": 999, "data": {"text": "apple apple ball"}}
     ]
     reply = studio.post("predict", {"tasks": tasks, "label_config": CONFIG, "project": "1.5", "params": {}}).json()
@@ -103,7 +104,7 @@ def test_predictions_come_in_order_with_scores_and_the_version(studio, project):
 
 
 def test_tasks_ordered_by_score_are_our_questions(studio, project):
-    tasks = [{"id": i, "data": {}} for i in range(30)]
+    tasks = [{"id": 100 - i, "data": {"text": TEXTS[i]}} for i in range(30)]
     results = studio.post("predict", {"tasks": tasks}).json()["results"]
     lowest = sorted(range(30), key=lambda i: results[i]["score"])
     asked = [int(lease.question.item) for lease in project.service.ask("bob", 15)]
@@ -174,13 +175,43 @@ def test_a_new_token_ends_the_old_one_and_a_removed_one_is_refused(project):
     assert LabelStudio(app, new).get("health").status_code == 401
 
 
-def test_wrong_tokens_are_limited(project):
+def test_wrong_tokens_are_limited_and_the_right_one_never_waits(project):
     right = project.people.add_token("ls")
     app = create_app(project)
     codes = [LabelStudio(app, f"wrong {i}").get("health").status_code for i in range(30)]
-    assert codes[0] == 401 and codes[-1] == 429
-    assert LabelStudio(app, right).get("health").status_code == 429
-    assert LabelStudio(app, right, address="10.0.0.9").get("health").status_code == 200
+    assert codes == [401] * 10 + [429] * 20
+    for address in ("10.0.0.2", "10.0.0.9"):
+        assert LabelStudio(app, right, address=address).get("health").status_code == 200
+
+
+def test_one_stale_token_is_limited_wherever_it_comes_from(project):
+    app = create_app(project)
+    codes = [LabelStudio(app, "stale", address=f"10.0.1.{i}").get("health").status_code for i in range(15)]
+    assert codes == [401] * 10 + [429] * 5
+    assert LabelStudio(app, "other", address="10.0.1.3").get("health").status_code == 401
+
+
+def test_one_account_is_limited_wherever_it_comes_from(project):
+    app = create_app(project)
+
+    def code(i: int, account: str) -> int:
+        studio = LabelStudio(app, address=f"10.0.2.{i}")
+        studio.headers = {"authorization": f"Basic {base64.b64encode(f'{account}:{i:06} guess'.encode()).decode()}"}
+        return studio.get("health").status_code
+
+    assert [code(i, "ls") for i in range(12)] == [401] * 10 + [429] * 2
+    assert code(99, "other") == 401
+
+
+def test_wrong_links_do_not_keep_label_studio_waiting(project):
+    from labelling.web.site_client import Person
+
+    app = create_app(project)
+    guesser = Person(app, address="10.0.0.2")
+    codes = [guesser.client.post("/enter", data={"secret": f"guess {i}"}).status_code for i in range(12)]
+    assert codes[-1] == 429
+    assert LabelStudio(app, "wrong").get("health").status_code == 401, "tokens have a limit of their own"
+    assert LabelStudio(app, project.people.add_token("ls")).get("health").status_code == 200
 
 
 def test_a_session_is_no_token(project):

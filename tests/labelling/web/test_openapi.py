@@ -14,7 +14,8 @@ from labelwise.labelling.web.dependencies import csrf_protected
 
 schemathesis = pytest.importorskip("schemathesis", reason="needs schemathesis, a test dependency")
 MADE_UP = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
-OURS = ("/api/ask", "/api/answer", "/api/skip", "/api/undo", "/api/renew", "/api/status", "/api/session")
+OURS = tuple(f"/api/{name}" for name in ("ask", "answer", "answer_item", "skip", "skip_item", "undo", "renew"))
+OURS += ("/api/status", "/api/session")
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labelling.web.browsing import CHROMIUM, PATIENCE, serving
+from labelling.web.browsing import CHROMIUM, PATIENCE, SECRETS, serving
 from labelwise import Answer, LabelData
 from labelwise.labelling import Project
 
@@ -30,7 +30,8 @@ def filled(tmp_path_factory, few_are_enough) -> Path:
         item_ids=[f"p{i}" for i in range(60)],
         items=[f"point number {i} " + "and much more to say of it " * 8 for i in range(60)],
     )
-    with Project.create(path, data, control=0.3, overlap=2, ready=60, model="binary_relevance") as project:
+    settings = {"strategy": "uncertainty", "control": 0.3, "overlap": 2, "ready": 60, "model": "binary_relevance"}
+    with Project.create(path, data, **settings) as project:
         for who in ("ann", "bob"):
             project.tell(Answer("p1", {f"label {i}": bool(Y[1, i]) for i in range(20)}), who=who)
         for turn in range(40):
@@ -63,7 +64,8 @@ def open_page(browser, project):
             page.set_default_timeout(PATIENCE)
             page.on("pageerror", lambda error: wrong.append(str(error)))
             page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
-            page.goto(f"{address}/enter")
+            page.goto(f"{address}/local/{SECRETS[address]}")
+            page.wait_for_url("**/label")
             page.goto(f"{address}{path}")
             return page
 

@@ -13,7 +13,7 @@ import pytest
 from labelling.web.site_client import Person
 from labelwise import Answer, LabelData
 from labelwise.labelling import Project
-from labelwise.labelling.progress import progress_of
+from labelwise.labelling.figures.status import status_of
 from labelwise.labelling.web.app import create_app
 
 EVIL = '<script>alert("x")</script>'
@@ -80,7 +80,7 @@ def annotator(busy, admin) -> Person:
 
 
 def test_progress_shows_the_figures_of_the_project(admin, busy):
-    page, now = admin.get("/progress"), progress_of(busy)
+    page, now = admin.get("/progress"), status_of(busy)
     text = text_of(page)
     assert page.status_code == 200
     assert f"answers {now.answers} items answered {now.answered_items} of 40 people 2" in text
@@ -96,6 +96,14 @@ def test_progress_shows_the_figures_of_the_project(admin, busy):
     assert f"Expected calibration error {now.calibration['error']:.3f}" in text
     assert f"Of the next {now.following.number} questions, {now.following.at_random} are asked at random." in text
     assert page.text.count("<svg") >= 4
+
+
+def test_progress_tells_of_a_failed_training(admin, busy, monkeypatch):
+    worker = busy.worker()
+    monkeypatch.setattr(worker.learner, "catch_up", lambda: 1 / 0)
+    busy.tell(Answer("p39", {"left": True}, correction=True), who="zoe")
+    worker.step()
+    assert "The last training failed: ZeroDivisionError: division by zero" in text_of(admin.get("/progress"))
 
 
 def test_a_new_project_has_pages_too(make):

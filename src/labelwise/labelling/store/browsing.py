@@ -10,30 +10,29 @@ import numpy.typing as npt
 import sqlalchemy as sa
 
 from labelwise.labelling.store.engine import pieces
+from labelwise.labelling.store.events import BY_PEOPLE, STANDS, WITH_VALUES
 from labelwise.labelling.store.questions import PLAN
 from labelwise.labelling.store.schema import event_values, events, items, questions
 
 DAY = 86400
-_taken_back = events.alias()
-_STANDS = (events.c.kind == "answer") & ~sa.exists().where(_taken_back.c.undoes == events.c.id)
 
 
 def answers_by_day(connection: sa.Connection) -> list[tuple[int, str, int]]:
     """(day, person, answers) in order; days since 1970 in UTC. Without what was taken back or came with the items."""
     since = events.c.at / DAY  # SQLite cuts off, PostgreSQL would round
     day = sa.cast(since if connection.dialect.name == "sqlite" else sa.func.floor(since), sa.Integer).label("day")
-    query = sa.select(day, events.c.who, sa.func.count()).where(_STANDS, events.c.reason != "given")
-    return [tuple(row) for row in connection.execute(query.group_by(day, events.c.who).order_by(day, events.c.who))]
+    query = sa.select(day, events.c.who, sa.func.count()).where(STANDS, BY_PEOPLE)
+    return sorted(tuple(row) for row in connection.execute(query.group_by(day, events.c.who)))
 
 
 def count_answered_items(connection: sa.Connection) -> int:
     """Items that anybody said anything of."""
-    return connection.execute(sa.select(sa.func.count(sa.distinct(events.c.item))).where(_STANDS)).scalar_one()
+    return connection.execute(sa.select(sa.func.count(sa.distinct(events.c.item))).where(STANDS)).scalar_one()
 
 
 def answerers(connection: sa.Connection) -> list[str]:
     """Everybody who ever answered, by name."""
-    query = sa.select(events.c.who).distinct().where(events.c.kind == "answer", events.c.reason != "given")
+    query = sa.select(events.c.who).distinct().where(events.c.kind == "answer", BY_PEOPLE)
     return sorted(connection.execute(query).scalars())
 
 
@@ -45,9 +44,9 @@ def find_items(
     for word in words:
         query = query.where(_says(connection.dialect.name, word))
     if who is not None:
-        query = query.where(items.c.id.in_(sa.select(events.c.item).where(_STANDS, events.c.who == who)))
+        query = query.where(items.c.id.in_(sa.select(events.c.item).where(STANDS, events.c.who == who)))
     if unanswered:
-        query = query.where(items.c.id.not_in(sa.select(events.c.item).where(_STANDS)))
+        query = query.where(items.c.id.not_in(sa.select(events.c.item).where(STANDS)))
     return np.array(connection.execute(query).scalars().all(), dtype=np.int64)
 
 
@@ -77,19 +76,34 @@ def _values_in_postgresql() -> tuple[sa.ColumnElement[Any], sa.ColumnElement[boo
     return each.op("#>>")(sa.literal_column("'{}'")), sa.func.jsonb_typeof(each).not_in(["object", "array"])
 
 
-def items_by_number(connection: sa.Connection, numbers: Sequence[int]) -> dict[int, sa.Row]:
-    """Names and contents of some items."""
-    query = sa.select(items.c.id, items.c.name, items.c.content).where(items.c.id.in_(numbers))
-    return {row.id: row for row in connection.execute(query)}
-
-
 def answerers_of(connection: sa.Connection, numbers: Sequence[int]) -> dict[int, list[str]]:
     """Who answered about some items; labels that came with them are nobody's answers."""
-    mine = _STANDS & (events.c.reason != "given") & events.c.item.in_(numbers)
+    mine = STANDS & (BY_PEOPLE) & events.c.item.in_(numbers)
     found: dict[int, list[str]] = {}
     for item, who in connection.execute(sa.select(events.c.item, events.c.who).where(mine).distinct()):
         found.setdefault(item, []).append(who)
     return {item: sorted(names) for item, names in found.items()}
+
+
+def spoken_of(
+    connection: sa.Connection, who: str, numbers: Sequence[int] | None = None, label: int | None = None
+) -> npt.NDArray[np.int64]:
+    """(m, 3) of item, label and whether this person may see what was said of it: he said something, or it was given.
+
+    Of some items, or of all; of one label, or of all.
+    """
+    mine = sa.case(((events.c.who == who) | (events.c.reason == "given"), 1), else_=0)
+    query = (
+        sa.select(events.c.item, event_values.c.label, sa.func.max(mine))
+        .select_from(WITH_VALUES)
+        .where(STANDS)
+        .group_by(events.c.item, event_values.c.label)
+    )
+    if label is not None:
+        query = query.where(event_values.c.label == label)
+    parts = [query] if numbers is None else [query.where(events.c.item.in_(part)) for part in pieces(numbers, 500)]
+    rows = [tuple(row) for part in parts for row in connection.execute(part)]
+    return np.array(rows, dtype=np.int64).reshape(-1, 3)
 
 
 def touched_since(connection: sa.Connection, event: int) -> list[int]:

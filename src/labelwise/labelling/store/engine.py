@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import threading
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import quote
@@ -17,6 +18,8 @@ import sqlalchemy as sa
 
 from labelwise.labelling.errors import StoreError
 from labelwise.labelling.store import schema
+from labelwise.labelling.store.database_errors import WAIT_SECONDS, DamagedRow, database_errors, translated_error
+from labelwise.labelling.store.open_file import OpenFile
 
 Location: TypeAlias = str | os.PathLike[str]
 Row = TypeVar("Row")
@@ -25,17 +28,12 @@ Result = TypeVar("Result")
 FORMAT = "labelwise project"
 WRITER_KEY, WORKER_KEY = 0x1ABE1, 0x1ABE2  # of PostgreSQL's advisory locks: the one writer, the one worker
 HERE = "hashtext(current_schema())"  # locks are those of one project, where a database has several schemas
-WAIT_SECONDS = 60  # for another writer; a training never writes for long
-CURES = (  # what the database says, what that means
-    ("disk is full", "the disk is full: nothing was changed; make room and try again"),
-    ("no space left", "the disk is full: nothing was changed; make room and try again"),
-    ("readonly", "it cannot be written: the file or its folder is read-only"),
-    ("read-only", "it cannot be written: the file or its folder is read-only"),
-    ("unable to open", "it cannot be opened: is the folder there, and may you write in it?"),
-    ("not a database", "this is no database file: a labelwise project was expected"),
-    ("malformed", "the file is damaged or was cut short; restore it from a copy"),
-    ("is locked", f"somebody else has been writing to it for more than {WAIT_SECONDS} s; try again"),
-)
+HELD = f"""
+    SELECT 1 FROM pg_locks JOIN pg_database d ON d.oid = pg_locks.database AND d.datname = current_database()
+    WHERE locktype = 'advisory' AND granted AND objsubid = 2
+      AND classid::bigint = {{key}} AND objid::bigint = ({HERE}::bigint & 4294967295)
+"""
+CONNECT_SECONDS = 10  # to wait for a database that does not answer
 
 
 class Store:
@@ -52,7 +50,8 @@ class Store:
         self._mutex = threading.Lock()  # of the two below, held for no longer than it takes to look
         self._waiting: deque[_Job] = deque()
         self._somebody_leads = False
-        self._engine = _sqlite(self.location) if self.is_file else _postgresql(self.location)
+        self._file = OpenFile(os.path.abspath(self.location)) if self.is_file else None
+        self._engine = sqlite_engine(self._file) if self._file is not None else postgresql_engine(self.location)
 
     @classmethod
     def create(cls, location: Location) -> Store:
@@ -66,21 +65,22 @@ class Store:
     def open(cls, location: Location) -> Store:
         """A project that is there, brought to this version of the tables if it is older."""
         store = cls(location)
-        with store._told():
+        with store._translate_errors():
             if store.is_file:
                 _check_file(Path(store.location))
         with store.reading() as connection:
-            version = _version(connection, store.shown)
+            version = read_version(connection, store.shown)
         if version < schema.VERSION:
             with store.writing() as connection:
-                schema.migrate(connection, _version(connection, store.shown))
+                schema.migrate(connection, read_version(connection, store.shown))
                 write_value(connection, "version", schema.VERSION)
         return store
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """One consistent look, also while others write."""
-        with self._told(), self._engine.connect() as connection:
+        with self._translate_errors(), self._engine.connect() as connection:
+            self._check_file(connection)
             if not self.is_file:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
             with connection.begin():
@@ -106,13 +106,13 @@ class Store:
             try:
                 job.woken.wait()
             except BaseException:  # Ctrl-C: nobody must wait for one who has gone
-                self._step_aside(job)
+                self._give_up(job)
                 raise
         if not job.done:
             self._lead()
         return job.result()
 
-    def _step_aside(self, job: _Job) -> None:
+    def _give_up(self, job: _Job) -> None:
         with self._mutex:
             if job in self._waiting:
                 self._waiting.remove(job)
@@ -143,7 +143,7 @@ class Store:
                     batch[0].run_alone(connection)
                 else:
                     for job in batch:
-                        job.run(connection, self._told)
+                        job.run(connection, self._translate_errors)
         except BaseException as error:  # nothing of it was saved
             for job in batch:
                 job.error = job.error or error
@@ -155,34 +155,72 @@ class Store:
 
     @contextmanager
     def _transaction(self) -> Iterator[sa.Connection]:
-        with self._told(), self._engine.connect() as connection:
+        with self._translate_errors(), self._engine.connect() as connection:
             connection = connection.execution_options(writing=True)
             with connection.begin():
+                self._check_file(connection)
                 if not self.is_file:
                     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITER_KEY}, {HERE})")
                 yield connection
+            self._check_file(connection)  # what went into a file that is gone is not acknowledged
 
     @contextmanager
-    def held_by_one(self, key: int) -> Iterator[bool]:
-        """In PostgreSQL: whether this process got the lock of that key, which it keeps until the end or its death."""
-        with self._told(), self._engine.connect() as connection:
+    def held_by_one(self, key: int) -> Iterator[Callable[[], None] | None]:
+        """In PostgreSQL: be the one who has the lock of that key until the end or one's death; None where another has.
+
+        What is yielded raises `StoreError` where the lock was lost since, with the connection that held it.
+        """
+        with self._translate_errors(), self._engine.connect() as connection:
             connection = connection.execution_options(isolation_level="AUTOCOMMIT")
             got = bool(connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({key}, {HERE})").scalar())
+
+            def check() -> None:
+                with self._translate_errors():
+                    connection.exec_driver_sql("SELECT 1")
+
             try:
-                yield got
+                yield check if got else None
             finally:
-                if got:
+                if got and not connection.invalidated:
                     connection.exec_driver_sql(f"SELECT pg_advisory_unlock({key}, {HERE})")
 
+    def is_held(self, key: int) -> bool:
+        """In PostgreSQL: whether anybody has the lock of that key; looking does not take it."""
+        with self.reading() as connection:
+            return connection.exec_driver_sql(HELD.format(key=key)).first() is not None
+
+    def check(self) -> None:
+        """Raise `StoreError` where the project cannot be read, or its file is no longer the one that was opened."""
+        with self.reading():
+            pass
+
     def close(self) -> None:
-        self._engine.dispose()
+        if self._file is None:
+            self._engine.dispose()
+            return
+        with suppress(StoreError):
+            if self._file.is_open:
+                self.check()
+        if not self._file.is_overwritten:  # closing it would write the newest pages of the old one into it
+            self._engine.dispose()
+            self._file.forget()
+
+    def _check_file(self, connection: sa.Connection) -> None:
+        if self._file is not None:
+            self._file.check(connection.info)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
-        except (sa.exc.DBAPIError, sa.exc.TimeoutError, sqlite3.Error) as error:
-            raise StoreError(f"{self.shown}: {_cure(error)}") from error
+        except database_errors(self._engine) as error:
+            raise translated_error(error, self.shown) from error
+        except (
+            UnicodeDecodeError,
+            json.JSONDecodeError,
+            DamagedRow,
+        ) as error:  # of what is stored: requests are read elsewhere
+            raise StoreError(f"{self.shown}: the file is damaged ({error}); restore it from a copy") from error
 
     @property
     def folder(self) -> Path | None:
@@ -192,7 +230,14 @@ class Store:
     @property
     def shown(self) -> str:
         """The location as it may be printed, without a password."""
-        return self.location if self.is_file else sa.make_url(self.location).render_as_string(hide_password=True)
+        if self.is_file:
+            return self.location
+        return sa.make_url(self.location).difference_update_query(["password"]).render_as_string(hide_password=True)
+
+    @property
+    def name(self) -> str:
+        """What people call the project: the file's name without its suffix, or the database's."""
+        return Path(self.location).stem if self.is_file else sa.make_url(self.location).database or ""
 
 
 class _Job:
@@ -209,15 +254,25 @@ class _Job:
         """Without a savepoint: where it fails, the transaction is its own."""
         self._value = self._task(connection)
 
-    def run(self, connection: sa.Connection, told: Callable[[], AbstractContextManager[None]]) -> None:
+    def run(self, connection: sa.Connection, translate: Callable[[], AbstractContextManager[None]]) -> None:
         connection.exec_driver_sql("SAVEPOINT task")
         try:
-            with told():
+            with translate():
                 self._value = self._task(connection)
         except Exception as error:
             self.error = error
-            connection.exec_driver_sql("ROLLBACK TO SAVEPOINT task")
+            self._roll_back(connection, error)
         connection.exec_driver_sql("RELEASE SAVEPOINT task")
+
+    @staticmethod
+    def _roll_back(connection: sa.Connection, error: Exception) -> None:
+        """Take back this task alone; where the database has dropped the whole transaction, all get the reason."""
+        try:
+            connection.exec_driver_sql("ROLLBACK TO SAVEPOINT task")
+        except sa.exc.SQLAlchemyError:
+            if isinstance(error, StoreError):
+                raise error from None
+            raise
 
     def result(self) -> Any:
         if self.error is not None:
@@ -257,6 +312,17 @@ def insert_rows(
         connection.exec_driver_sql(f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})", list(rows))
 
 
+def begins_with(connection: sa.Connection, text: sa.ColumnElement[Any], prefix: str) -> sa.ColumnElement[bool]:
+    """Whether a text begins so, letter by letter, whatever the alphabet of the database; an index is used.
+
+    Never by `<` and `>`: they follow the collation, and only in C a text sorts with what it begins with.
+    """
+    if connection.dialect.name == "sqlite":  # whose LIKE does not tell capitals from small letters
+        escaped = "".join(f"[{sign}]" if sign in "*?[" else sign for sign in prefix)
+        return text.op("GLOB", is_comparison=True)(f"{escaped}*")
+    return text.startswith(prefix, autoescape=True)
+
+
 def read_value(connection: sa.Connection, key: str) -> Any:
     return connection.execute(sa.select(schema.project.c.value).where(schema.project.c.key == key)).scalar()
 
@@ -267,12 +333,15 @@ def write_value(connection: sa.Connection, key: str, value: Any) -> None:
         connection.execute(schema.project.insert().values(key=key, value=value))
 
 
-def _version(connection: sa.Connection, location: str) -> int:
+def read_version(connection: sa.Connection, location: str) -> int:
+    """The version of the tables; refused where there is no project, or one of a newer labelwise."""
     if not sa.inspect(connection).has_table(schema.project.name):
         raise StoreError(_no_project(location))
     if read_value(connection, "format") != FORMAT:
         raise StoreError(f"{location} holds no labelwise project of ours; was it written by another program?")
-    version = int(read_value(connection, "version"))
+    version = read_value(connection, "version")
+    if not isinstance(version, int):
+        raise StoreError(f"{location} is damaged: its version is {version!r}; restore it from a copy")
     if version > schema.VERSION:
         raise StoreError(
             f"{location} was written by a newer labelwise (tables of version {version}, this one knows up to "
@@ -299,19 +368,34 @@ def _check_file(path: Path) -> None:
             raise StoreError(_no_project(str(path)))
 
 
-def _sqlite(path: str) -> sa.Engine:
+# -- how connections are made ------------------------------------------------------------------------------------------
+
+
+def sqlite_engine(file: OpenFile) -> sa.Engine:
+    """Connections to a project's file: on disk at every commit, and to that file only."""
     engine = sa.create_engine(
-        sa.URL.create("sqlite+pysqlite", database=path),
+        sa.URL.create("sqlite+pysqlite", database=file.path),
         connect_args={"timeout": WAIT_SECONDS, "check_same_thread": False},
         pool_size=8,
         max_overflow=-1,
     )
 
+    @sa.event.listens_for(engine, "do_connect")
+    def _check_file_first(*_: Any) -> None:
+        file.check_main()  # SQLite would make a file where there is none any more
+
     @sa.event.listens_for(engine, "connect")
-    def _prepare(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # transactions begin where we say, below
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-32000"):
-            connection.execute(f"PRAGMA {pragma}")
+    def _prepare(connection: Any, record: Any) -> None:
+        try:
+            file.check_main()  # before SQLite looks into it
+            connection.isolation_level = None  # transactions begin where we say, below
+            for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-4000"):
+                connection.execute(f"PRAGMA {pragma}")
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # opens the write-ahead log
+            file.note(record.info)
+        except Exception:
+            connection.close()
+            raise
 
     @sa.event.listens_for(engine, "begin")
     def _begin(connection: sa.Connection) -> None:
@@ -321,24 +405,23 @@ def _sqlite(path: str) -> sa.Engine:
     return engine
 
 
-def _postgresql(location: str) -> sa.Engine:
+def postgresql_engine(location: str) -> sa.Engine:
+    """Connections to a database, made anew after it was restarted."""
     try:
         url = sa.make_url(location)
     except sa.exc.ArgumentError:
         raise StoreError(f"{location!r} is no address of a database; write postgresql://user@host/database") from None
     if url.get_backend_name() != "postgresql":
         raise StoreError(f"projects live in SQLite files or in postgresql://, got {url.get_backend_name()}://")
+    patience = {} if "connect_timeout" in url.query else {"connect_timeout": CONNECT_SECONDS}
     try:
         return sa.create_engine(
-            url.set(drivername="postgresql+psycopg"), pool_size=8, max_overflow=-1, isolation_level="READ COMMITTED"
+            url.set(drivername="postgresql+psycopg"),
+            connect_args=patience,
+            pool_size=8,
+            max_overflow=-1,
+            pool_pre_ping=True,  # a connection from before a restart of the server is not given out
+            isolation_level="READ COMMITTED",
         )
     except ImportError:
         raise ImportError("psycopg is needed for PostgreSQL: pip install 'labelwise[postgres]'") from None
-
-
-def _cure(error: Exception) -> str:
-    said = str(getattr(error, "orig", None) or error).strip()
-    for words, cure in CURES:
-        if words in said.lower():
-            return cure
-    return " ".join(said.split())

@@ -10,14 +10,19 @@ import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
 
-from labelwise.labelling.store.engine import insert_many, insert_rows, pieces
+from labelwise.labelling.store.database_errors import DamagedRow
+from labelwise.labelling.store.engine import begins_with, insert_many, insert_rows, pieces
 from labelwise.labelling.store.schema import event_values, events
 
 votes = sa.table("votes", *(sa.column(name) for name in ("event", "item", "label", "who", "reason", "value")))
 MERGED = "merged:"  # how the lease begins of what was said of a label and moved to the one it was merged into
 VALUE_COLUMNS = ("event", "label", "value")
 NAMES = tuple(column.name for column in events.c if not column.primary_key)
-current_labels = sa.table("current_labels", *(sa.column(name) for name in ("item", "label", "value")))
+_undoing = events.alias()
+UNDONE = sa.exists().where(_undoing.c.undoes == events.c.id)  # taken back
+STANDS = (events.c.kind == "answer") & ~UNDONE
+BY_PEOPLE = events.c.reason != "given"  # what came with the items is nobody's answer
+WITH_VALUES = events.join(event_values, event_values.c.event == events.c.id)
 
 
 @dataclass(frozen=True)
@@ -78,9 +83,8 @@ def votes_since(connection: sa.Connection, event: int) -> Votes | None:
     taken_back = sa.select(events.c.id).where(events.c.id > event, events.c.kind == "undo").limit(1)
     if connection.execute(taken_back).first() is not None:
         return None
-    said = events.join(event_values, event_values.c.event == events.c.id)
     columns = (events.c.id, events.c.item, event_values.c.label, event_values.c.value, events.c.who, events.c.reason)
-    query = sa.select(*columns).select_from(said).where(events.c.id > event)
+    query = sa.select(*columns).select_from(WITH_VALUES).where(events.c.id > event)
     return _as_votes(connection.execute(query.order_by(events.c.id, event_values.c.label)).all())
 
 
@@ -106,27 +110,15 @@ def read_given_answers(connection: sa.Connection) -> list[sa.Row]:
     In the order of the people, then of the answers. What came with the items, was taken back, or was moved to another
     label when two were merged, cost nobody anything.
     """
-    undone = events.alias()
     last = sa.func.max(events.c.id).label("event")
     query = (
         sa.select(events.c.item, event_values.c.label, events.c.who, last)
-        .select_from(events.join(event_values, event_values.c.event == events.c.id))
-        .where(
-            events.c.kind == "answer",
-            events.c.reason != "given",
-            sa.func.coalesce(events.c.lease, "").not_like(f"{MERGED}%"),
-            ~sa.exists().where(undone.c.undoes == events.c.id),
-        )
+        .select_from(WITH_VALUES)
+        .where(STANDS, BY_PEOPLE, ~_moved_by_merge(connection))
         .group_by(events.c.item, event_values.c.label, events.c.who)
     )
-    return list(connection.execute(query.order_by(events.c.who, last, event_values.c.label)).all())
-
-
-def read_current(connection: sa.Connection) -> npt.NDArray[np.int64]:
-    """(m, 3) of item, label and 0 or 1: everything that is known now, labels merged."""
-    columns = (current_labels.c.item, current_labels.c.label, current_labels.c.value)
-    found = connection.execute(sa.select(*columns).order_by(current_labels.c.item, current_labels.c.label)).all()
-    return np.array([tuple(row) for row in found], dtype=np.int64).reshape(-1, 3)
+    found = connection.execute(query.order_by(last, event_values.c.label)).all()
+    return sorted(found, key=lambda row: row.who)  # here: databases have alphabets of their own
 
 
 def read_events(connection: sa.Connection, after: int = 0) -> list[tuple[sa.Row, dict[int, int]]]:
@@ -149,37 +141,64 @@ def event_of_lease(connection: sa.Connection, token: str) -> tuple[int, dict[int
     return number, dict(said.all())
 
 
-def events_of_leases(connection: sa.Connection, prefix: str) -> list[tuple[sa.Row, bool]]:
-    """The events whose lease begins so, oldest first, and whether each was taken back."""
-    later = events.alias()
-    undone = sa.exists().where(later.c.undoes == events.c.id).label("undone")
-    mine = (events.c.lease >= prefix) & (events.c.lease < prefix[:-1] + chr(ord(prefix[-1]) + 1))
-    rows = connection.execute(sa.select(*events.c, undone).where(mine).order_by(events.c.id))
-    return [(row, bool(row.undone)) for row in rows]
+def said_before(connection: sa.Connection, item: int, who: str, values: Mapping[int, int]) -> int | None:
+    """The latest event by which a person said exactly this of an item, where all of it still stands; else None.
+
+    Labels that came with the items are nobody's answer.
+    """
+    query = (
+        sa.select(events.c.id, event_values.c.label, event_values.c.value)
+        .select_from(WITH_VALUES)
+        .where(events.c.item == item, events.c.who == who, STANDS, BY_PEOPLE)
+        .order_by(events.c.id)
+    )
+    stands = {row.label: (row.value, row.id) for row in connection.execute(query)}
+    if any(label not in stands or stands[label][0] != value for label, value in values.items()):
+        return None
+    return max(stands[label][1] for label in values)
 
 
 def last_answer_of(connection: sa.Connection, who: str) -> sa.Row | None:
-    """A person's latest answer or skip that was not taken back."""
-    later = events.alias()
-    undone = sa.exists().where(later.c.undoes == events.c.id)
-    mine = sa.select(events).where(events.c.who == who, events.c.kind != "undo", ~undone)
+    """A person's latest answer or skip that was not taken back; a vote that a merge moved is not one."""
+    is_own = events.c.kind != "undo"
+    mine = sa.select(events).where(events.c.who == who, is_own, ~UNDONE, ~_moved_by_merge(connection))
     return connection.execute(mine.order_by(events.c.id.desc()).limit(1)).first()
 
 
+def moved_by_merges(connection: sa.Connection, event: sa.Row) -> list[sa.Row]:
+    """The votes that merges of labels made out of an answer, and that were not taken back."""
+    spoke_of = sa.select(event_values.c.label).where(event_values.c.event == event.id)
+    leases = [f"{MERGED}{label}:{event.item}:{event.who}" for label in connection.execute(spoke_of).scalars()]
+    found: list[sa.Row] = []
+    while leases:  # a label may have been merged, and its target after it
+        rows = connection.execute(sa.select(events).where(events.c.lease.in_(leases), ~UNDONE)).all()
+        found += rows
+        leases = [f"{MERGED}{row.asked}:{row.item}:{row.who}" for row in rows]
+    return found
+
+
+def _moved_by_merge(connection: sa.Connection) -> sa.ColumnElement[bool]:
+    """Whether an event is a vote that a merge of labels moved."""
+    return begins_with(connection, sa.func.coalesce(events.c.lease, ""), MERGED)
+
+
+def standing_skips(connection: sa.Connection) -> list[tuple[str, int, int]]:
+    """Person, item and label (or WHOLE_ITEM) of every skip that was not taken back."""
+    skips = sa.select(events.c.who, events.c.item, events.c.asked).distinct().where(events.c.kind == "skip", ~UNDONE)
+    return [(row.who, row.item, row.asked) for row in connection.execute(skips)]
+
+
 def undone_by(connection: sa.Connection, event: int, who: str) -> sa.Row | None:
-    """The event by which a person took this answer of his back."""
-    return connection.execute(sa.select(events).where(events.c.undoes == event, events.c.who == who)).first()
+    """The event by which a person took this answer of his back; a number that no event can have has none."""
+    if not 0 < event < 2**63:
+        return None
+    number = sa.literal(event, sa.BigInteger)  # PostgreSQL refuses to look for what a smaller type cannot hold
+    return connection.execute(sa.select(events).where(events.c.undoes == number, events.c.who == who)).first()
 
 
 def voters_count(connection: sa.Connection, after: int = 0) -> dict[str, int]:
     """Answers of each person since an event; those taken back, and labels that came with the items, are not counted."""
-    undone = events.alias()
-    mine = sa.select(events.c.who, sa.func.count()).where(
-        events.c.id > after,
-        events.c.kind == "answer",
-        events.c.reason != "given",
-        ~sa.exists().where(undone.c.undoes == events.c.id),
-    )
+    mine = sa.select(events.c.who, sa.func.count()).where(events.c.id > after, STANDS, BY_PEOPLE)
     return {row[0]: row[1] for row in connection.execute(mine.group_by(events.c.who))}
 
 
@@ -198,7 +217,25 @@ def add_given(connection: sa.Connection, said: Iterable[tuple[int, Mapping[int, 
         )
 
 
+def read_given(connection: sa.Connection, items: Sequence[int]) -> dict[int, dict[int, int]]:
+    """What came with some items, by item and label, as it was given last."""
+    found: dict[int, dict[int, int]] = {}
+    for part in pieces(items, 500):
+        query = (
+            sa.select(events.c.item, event_values.c.label, event_values.c.value)
+            .select_from(WITH_VALUES)
+            .where(events.c.reason == "given", events.c.item.in_(part))
+            .order_by(events.c.id)
+        )
+        for row in connection.execute(query):
+            found.setdefault(row.item, {})[row.label] = row.value
+    return found
+
+
 def _as_votes(rows: Sequence[sa.Row]) -> Votes:
-    numbers = np.array([tuple(row)[:4] for row in rows], dtype=np.int64).reshape(-1, 4).T
+    try:
+        numbers = np.array([tuple(row)[:4] for row in rows], dtype=np.int64).reshape(-1, 4).T
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DamagedRow(f"an answer holds no number where one must be: {error}") from None
     event, item, label, value = numbers
     return Votes(event, item, label, value, tuple(row[4] for row in rows), tuple(row[5] for row in rows))

@@ -61,9 +61,28 @@ def item_ids(connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
 def known_items(connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
     """The numbers of those of these items that there are."""
     found: dict[str, int] = {}
-    for part in pieces(list(dict.fromkeys(names)), 500):
+    wanted = [name for name in dict.fromkeys(names) if "\0" not in name]  # PostgreSQL has no such sign
+    for part in pieces(wanted, 500):
         query = sa.select(items.c.name, items.c.id).where(items.c.name.in_(part))
         found |= dict(connection.execute(query).all())
+    return found
+
+
+def read_some(connection: sa.Connection, ids: Iterable[int]) -> dict[int, tuple[Any, bytes | None]]:
+    """Content and numbers of some items."""
+    found: dict[int, tuple[Any, bytes | None]] = {}
+    for part in pieces(list(ids), 500):
+        query = sa.select(items.c.id, items.c.content, items.c.numbers).where(items.c.id.in_(part))
+        found |= {row.id: (row.content, row.numbers) for row in connection.execute(query)}
+    return found
+
+
+def items_by_number(connection: sa.Connection, numbers: Iterable[int]) -> dict[int, sa.Row]:
+    """Names and contents of some items."""
+    found: dict[int, sa.Row] = {}
+    for part in pieces(list(dict.fromkeys(numbers)), 500):
+        query = sa.select(items.c.id, items.c.name, items.c.content).where(items.c.id.in_(part))
+        found |= {row.id: row for row in connection.execute(query)}
     return found
 
 

@@ -92,7 +92,7 @@ def _starts(rows: Sequence[sa.Row], used: dict[int, str]) -> dict[str, dict[str,
 
 
 def set_start(connection: sa.Connection, name: str, kind: str, given: Mapping[str, float]) -> None:
-    """Note what a label goes with: `kind` is like or counts, see `labelwise.new_labels.NewLabel`."""
+    """Note what a label goes with: `kind` is like or counts, see `labelwise.campaign.new_labels.NewLabel`."""
     known = read_labels(connection)
     start = {kind: {str(known.id_of(other)): value for other, value in given.items()}}
     connection.execute(labels.update().where(labels.c.id == known.id_of(name)).values(start=start))

@@ -35,8 +35,8 @@ class StoredSession:
 
 def read_users(connection: sa.Connection) -> list[StoredUser]:
     """Those who may sign in, by name."""
-    found = sa.select(users.c.name, users.c.role, users.c.added_at).where(ACTIVE).order_by(users.c.name)
-    return [StoredUser(*row) for row in connection.execute(found)]
+    found = sa.select(users.c.name, users.c.role, users.c.added_at).where(ACTIVE)
+    return sorted((StoredUser(*row) for row in connection.execute(found)), key=lambda user: user.name)
 
 
 def count_users(connection: sa.Connection) -> int:

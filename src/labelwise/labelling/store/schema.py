@@ -11,10 +11,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-VERSION = 2
+VERSION = 4
 WHOLE_ITEM = 0  # in place of a label's id: the question is about every open label of the item
 YES, NO, UNSURE = 1, 0, -1  # the greatest of several votes is yes before no before unsure
-COURSE = ("answers", "control_items", "f1")  # of the reports of trainings that are not the last
+STUDIO = "label-studio:"  # how the names begin of people who answered in Label Studio
+COURSE = ("answers", "f1")  # of the reports of trainings that are not the last
 
 metadata = sa.MetaData()
 
@@ -55,6 +56,7 @@ events = sa.Table(
     sa.Column("undoes", sa.ForeignKey("events.id"), unique=True),
     sa.Index("events_of_a_person", "item", "who"),
     sa.Index("events_by_person", "who", "id"),
+    # What leases begin with: SQLite finds it by the index above, PostgreSQL only by one that is free of the collation.
     sqlite_autoincrement=True,  # a number is never given twice
 )
 event_values = sa.Table(
@@ -102,7 +104,7 @@ leases = sa.Table(
     sa.Column("beliefs", sa.LargeBinary),
     sa.Column("given_at", sa.Double, nullable=False),
     sa.Column("expires_at", sa.Double, nullable=False),
-    sa.Column("state", sa.Text, nullable=False),  # open, answered, skipped, expired
+    sa.Column("state", sa.Text, nullable=False),  # open, answered, skipped, left, expired
     sa.Column("words", sa.Text),
     sa.Index("leases_by_state", "state", "expires_at"),
     sa.Index("leases_of_an_item", "item", "label"),
@@ -151,6 +153,27 @@ tokens = sa.Table(  # of other programs, by name; what they show is stored as it
     sa.Column("digest", sa.Text, nullable=False),
     sa.Column("added_at", sa.Double, nullable=False),
 )
+studio_annotations = sa.Table(  # the annotations of Label Studio that are known, however they came
+    "studio_annotations",
+    metadata,
+    sa.Column("source", sa.Text, primary_key=True),  # the number of the project there
+    sa.Column("number", sa.Text, primary_key=True),
+    sa.Column("event", sa.ForeignKey("events.id")),  # its last answer here; none where it was deleted before it came
+    sa.Column("state", sa.Double, nullable=False),  # when it was last changed, by Label Studio's clock
+    sa.Column("noted_at", sa.Double, nullable=False),  # when we last heard of it
+    sa.Column("unique_id", sa.Text),
+    sa.Column("partial", sa.Boolean, nullable=False),  # some of its choices were no labels here
+    sa.Column("gone", sa.Text),  # null: it stands; deleted: Label Studio said so; absent: an import did not have it
+    sa.Index("studio_annotations_by_event", "event"),
+)
+studio_tasks = sa.Table(  # which item a task of Label Studio is, from imports
+    "studio_tasks",
+    metadata,
+    sa.Column("source", sa.Text, primary_key=True),
+    sa.Column("number", sa.Text, primary_key=True),
+    sa.Column("item", sa.ForeignKey("items.id"), nullable=False),
+    sa.Column("digest", sa.Text, nullable=False),  # of the task's data then: another task of that number is told apart
+)
 
 VIEWS = {
     # What each person says now of each label of each item: the last word, unless it was taken back.
@@ -162,25 +185,19 @@ VIEWS = {
             WHERE e.kind = 'answer' AND NOT EXISTS (SELECT 1 FROM events u WHERE u.undoes = e.id)
         ) AS said WHERE latest = 1
     """,
-    # What is known of each label of each item: the majority, and between as many yes as no the last to speak. An answer
-    # that settles a label outweighs all that do not.
-    "current_labels": """
-        SELECT item, label, CASE WHEN yes > no THEN 1 WHEN no > yes THEN 0 ELSE last_word END AS value FROM (
-            SELECT item, label, sum(CASE WHEN value = 1 THEN weight ELSE 0 END) OVER of_label AS yes,
-                   sum(CASE WHEN value = 0 THEN weight ELSE 0 END) OVER of_label AS no,
-                   first_value(value) OVER newest AS last_word, row_number() OVER newest AS latest
-            FROM (SELECT *, CASE WHEN reason = 'settled' THEN 1000000 ELSE 1 END AS weight FROM votes) AS weighed
-            WHERE value >= 0
-            WINDOW of_label AS (PARTITION BY item, label),
-                   newest AS (PARTITION BY item, label ORDER BY event DESC)
-        ) AS counted WHERE latest = 1
-    """,
 }
+FORMER_VIEWS = ("current_labels",)  # of versions 1 to 3; what is known is decided by `training.history`
 
 
 def create(connection: sa.Connection) -> None:
     """Every table and view, in the transaction of the connection."""
     metadata.create_all(connection)
+    _make_views(connection)
+
+
+def _remake_views(connection: sa.Connection) -> None:
+    for name in (*FORMER_VIEWS, *reversed(VIEWS)):  # each before those that it reads
+        connection.exec_driver_sql(f"DROP VIEW IF EXISTS {name}")
     _make_views(connection)
 
 
@@ -195,13 +212,50 @@ def _to_version_2(connection: sa.Connection) -> None:
     for table, column in (("labels", "start JSON"), ("questions", "words TEXT"), ("leases", "words TEXT")):
         connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column}")
     connection.exec_driver_sql("CREATE INDEX events_by_person ON events (who, id)")
-    for name in reversed(VIEWS):
-        connection.exec_driver_sql(f"DROP VIEW {name}")
-    _make_views(connection)
+    _remake_views(connection)
     number, report = trainings.c.id, trainings.c.report
     good = sa.select(number, report).where(trainings.c.state == "good", report.is_not(None)).order_by(number)
     for row in connection.execute(good).all()[:-1]:
         connection.execute(trainings.update().where(number == row.id).values(report=course_of(row.report)))
+
+
+def _to_version_3(connection: sa.Connection) -> None:
+    """Annotations of Label Studio have a table of their own, and names that came from there are marked."""
+    metadata.create_all(connection)  # tables that are not there
+    _remember_annotations(connection)
+    _remake_views(connection)
+
+
+def _to_version_4(connection: sa.Connection) -> None:
+    """The view of what is known of each label is gone: only Python decides it."""
+    _remake_views(connection)
+
+
+def _remember_annotations(connection: sa.Connection) -> None:
+    """Until version 2 an annotation was known by the leases of its answers: label-studio:project:annotation:time."""
+    undoing = events.alias()
+    undone = sa.exists().where(undoing.c.undoes == events.c.id).label("undone")
+    mine = events.c.lease.startswith(STUDIO, autoescape=True)
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    numbers = []
+    for row in connection.execute(sa.select(*events.c, undone).where(mine).order_by(events.c.id)).all():
+        if row.lease.count(":") != 3:
+            continue
+        _, source, number, state = row.lease.split(":")
+        known = found.setdefault(
+            (source, number), {"event": row.id, "state": 0.0, "noted_at": row.at, "gone": "deleted"}
+        )
+        known["state"] = max(float(state), known["state"])
+        if not row.undone:
+            known |= {"event": row.id, "noted_at": row.at, "gone": None}
+        numbers.append(row.id)
+    rows = [{"source": a, "number": b, "partial": False, **known} for (a, b), known in found.items()]
+    if rows:
+        connection.execute(studio_annotations.insert(), rows)
+    for start in range(0, len(numbers), 500):
+        part = numbers[start : start + 500]
+        named = (events.c.id.in_(part) | events.c.undoes.in_(part)) & ~events.c.who.startswith(STUDIO, autoescape=True)
+        connection.execute(events.update().where(named).values(who=STUDIO + events.c.who))
 
 
 def course_of(report: dict[str, Any]) -> dict[str, Any]:
@@ -209,7 +263,11 @@ def course_of(report: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in report.items() if key in COURSE}
 
 
-MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {1: _to_version_2}  # from this version to the next
+MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {  # from this version to the next
+    1: _to_version_2,
+    2: _to_version_3,
+    3: _to_version_4,
+}
 
 
 def migrate(connection: sa.Connection, version: int) -> None:

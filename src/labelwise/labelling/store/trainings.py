@@ -6,6 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from labelwise.labelling.store.engine import pieces
 from labelwise.labelling.store.schema import course_of, trainings
 
 
@@ -31,6 +32,11 @@ def end_training(
     connection.execute(ended.values(state=state, finished_at=at, message=message, report=report, **known))
 
 
+def amend_report(connection: sa.Connection, number: int, report: dict[str, Any]) -> None:
+    """Put a longer report in the place of the one that a training ended with."""
+    connection.execute(trainings.update().where(trainings.c.id == number).values(report=report))
+
+
 def shorten_reports(connection: sa.Connection, number: int) -> None:
     """Keep of the good training before this one only the course of the estimate: there may be thousands of them."""
     earlier = sa.select(trainings.c.id, trainings.c.report).where(trainings.c.state == "good", trainings.c.id < number)
@@ -44,7 +50,7 @@ def mark_killed(connection: sa.Connection, at: float) -> int:
     """Trainings that are noted as running although no worker is there were killed; how many."""
     killed = trainings.update().where(trainings.c.state == "running")
     return connection.execute(
-        killed.values(state="killed", finished_at=at, message="the worker was killed or lost power")
+        killed.values(state="killed", finished_at=at, message="the worker was killed, or lost power or the database")
     ).rowcount
 
 
@@ -62,14 +68,14 @@ def read_trainings(connection: sa.Connection) -> list[sa.Row]:
     return list(connection.execute(sa.select(trainings).order_by(trainings.c.id)).all())
 
 
-def read_course(connection: sa.Connection, most: int = 300) -> list[dict[str, Any]]:
-    """The reports of at most so many good trainings, evenly spread from the first to the last."""
+def read_course(connection: sa.Connection, most: int | None = 300) -> list[dict[str, Any]]:
+    """The reports of all good trainings, or of at most so many, evenly spread from the first to the last."""
     good = sa.select(trainings.c.id).where(trainings.c.state == "good", trainings.c.report.is_not(None))
     numbers = connection.execute(good.order_by(trainings.c.id)).scalars().all()
-    step = max(1, -(-len(numbers) // most))
-    kept = numbers[::-1][::step]
-    query = sa.select(trainings.c.report).where(trainings.c.id.in_(kept)).order_by(trainings.c.id)
-    return list(connection.execute(query).scalars())
+    step = 1 if most is None else max(1, -(-len(numbers) // most))
+    query = sa.select(trainings.c.report).order_by(trainings.c.id)
+    parts = pieces(sorted(numbers[::-1][::step]), 500)
+    return [report for part in parts for report in connection.execute(query.where(trainings.c.id.in_(part))).scalars()]
 
 
 def forget_trainings(connection: sa.Connection) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import secrets
 from contextlib import suppress
 from importlib.resources import files
 from typing import Any
@@ -11,7 +13,6 @@ from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
-from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.staticfiles import StaticFiles
 
 from labelwise import __version__
@@ -22,25 +23,33 @@ from labelwise.labelling.web import (
     browse_view,
     json_api,
     label_view,
-    labels_view,
     ml_backend,
     pictures_view,
     progress_view,
+    vocabulary_view,
 )
-from labelwise.labelling.web.dependencies import NotSignedIn, csrf_protected, current_user, render
-from labelwise.labelling.web.headers import only_loopback_names, put_headers
+from labelwise.labelling.web.dependencies import NotSignedIn, csrf_protected, current_user, render, site_of
+from labelwise.labelling.web.middleware import BehindProxy, BodyLimits, CheckHost, SecurityHeaders
+from labelwise.labelling.web.reach import Reach
 from labelwise.labelling.web.site import Site
 
 # In the order of the navigation. A module has a `router`, and if it is a page, `NAVIGATION`: its title and address.
-PAGES: tuple[Any, ...] = (label_view, progress_view, browse_view, labels_view)
-# Modules that guard themselves (the door; what other programs call with a token of their own) come without the
+PAGES: tuple[Any, ...] = (label_view, progress_view, browse_view, vocabulary_view)
+# Modules that guard themselves (signing in; what other programs call with a token of their own) come without the
 # protection against posts from other sites, which looks for a session.
 SELF_GUARDED: tuple[Any, ...] = (access, ml_backend)
 FOR_PROGRAMS = ("/api/", "/label-studio")  # addresses that answer with JSON, whoever asks
+_log = logging.getLogger(__name__)
 STATUS_OF = {AnswerRefused: 409, StoreError: 503, ProjectError: 400}
 
 
-def create_app(project: ServedProject, *, local_user: str | None = None) -> FastAPI:
+def create_app(
+    project: ServedProject,
+    *,
+    local_user: str | None = None,
+    local_secret: str | None = None,
+    reach: Reach | None = None,
+) -> FastAPI:
     """The page of a project.
 
     Parameters
@@ -49,7 +58,13 @@ def create_app(project: ServedProject, *, local_user: str | None = None) -> Fast
         A `Project`, or one opened without its models. It is not closed here.
     local_user : str or None
         Who works alone, without signing in, while the project has no users; only for a server that nobody else reaches.
+    local_secret : str or None
+        What he shows to come in, at /local/SECRET; None makes one, `app.state.site.local_secret`.
+    reach : Reach or None
+        How the server is reached; None is this machine with a `local_user`, else any name and no proxy.
     """
+    if reach is None:
+        reach = Reach("127.0.0.1" if local_user is not None else "")
     app = FastAPI(
         title="labelwise",
         version=__version__,
@@ -58,44 +73,59 @@ def create_app(project: ServedProject, *, local_user: str | None = None) -> Fast
         redoc_url=None,
         openapi_url="/api/openapi.json",
     )
-    app.state.site = Site(project, local_user, tuple(page.NAVIGATION for page in PAGES))
+    app.state.site = Site(
+        project,
+        local_user,
+        tuple(page.NAVIGATION for page in PAGES),
+        local_secret=local_secret or secrets.token_urlsafe(24),
+        reach=reach,
+    )
     for module in (*PAGES, json_api, pictures_view):
         app.include_router(module.router, dependencies=[Depends(csrf_protected)])
     for module in SELF_GUARDED:
         app.include_router(module.router)
     app.mount("/static", StaticFiles(directory=str(files("labelwise.labelling.web") / "static")), "static")
-    app.add_exception_handler(NotSignedIn, _to_the_door)
-    app.add_exception_handler(ProjectError, _told)
-    app.add_exception_handler(RequestValidationError, _misunderstood)
-    app.add_exception_handler(HTTPException, _refused)
-    if local_user is not None:
-        app.add_middleware(BaseHTTPMiddleware, dispatch=only_loopback_names)
-    app.add_middleware(BaseHTTPMiddleware, dispatch=put_headers)
+    app.add_exception_handler(NotSignedIn, _ask_to_sign_in)
+    app.add_exception_handler(ProjectError, _project_error)
+    app.add_exception_handler(RequestValidationError, _invalid_request)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_middleware(BodyLimits, refuse=_error_response)  # the last one added is the first that a request meets
+    app.add_middleware(CheckHost, reach=reach)
+    app.add_middleware(BehindProxy, reach=reach)
+    app.add_middleware(SecurityHeaders)
     return app
 
 
-def _to_the_door(request: Request, _: Exception) -> Response:
+def _error_response(request: Request, error: Exception) -> Response:
+    """What is refused before it comes to a route."""
+    handler = {NotSignedIn: _ask_to_sign_in, HTTPException: _http_error}.get(type(error), _project_error)
+    return handler(request, error)
+
+
+def _ask_to_sign_in(request: Request, _: Exception) -> Response:
     if request.url.path.startswith("/api/"):
         return JSONResponse({"detail": "nobody is signed in here"}, 401)
-    if request.method == "GET" and access.works_alone(request):
-        return access.let_in(request, str(request.url.replace(scheme="", netloc="")))
     return RedirectResponse("/enter", 303)
 
 
-def _told(request: Request, error: Exception) -> Response:
-    """What a project cannot do, in its own words."""
+def _project_error(request: Request, error: Exception) -> Response:
+    """What a project cannot do, in its own words; where the database is, and what it said, is for the log alone."""
     status = next(status for kind, status in STATUS_OF.items() if isinstance(error, kind))
+    message = str(error)
+    if isinstance(error, StoreError):
+        _log.warning("%s %s: %s", request.method, request.url.path, error)
+        message = error.public
     if _wants_page(request):
-        return _trouble_page(request, status, str(error))
-    return JSONResponse({"detail": str(error)}, status)
+        return _error_page(request, status, message)
+    return JSONResponse({"detail": message}, status)
 
 
-def _refused(request: Request, error: Exception) -> Response:
+def _http_error(request: Request, error: Exception) -> Response:
     """An address that is none, or something that is not allowed."""
     assert isinstance(error, HTTPException)
     if _wants_page(request):
-        told = "there is no such page" if error.detail == "Not Found" else str(error.detail)
-        return _trouble_page(request, error.status_code, told)
+        message = "there is no such page" if error.detail == "Not Found" else str(error.detail)
+        return _error_page(request, error.status_code, message)
     return JSONResponse({"detail": error.detail}, error.status_code, headers=error.headers)
 
 
@@ -104,19 +134,20 @@ def _wants_page(request: Request) -> bool:
     return "text/html" in request.headers.get("accept", "") and not request.url.path.startswith(FOR_PROGRAMS)
 
 
-def _trouble_page(request: Request, status: int, told: str) -> Response:
-    with suppress(NotSignedIn):
+def _error_page(request: Request, status: int, message: str) -> Response:
+    with suppress(NotSignedIn, StoreError):
         current_user(request)  # the layout shows the way to the other pages to those who are signed in
-    return render(request, "trouble.html.jinja", status, trouble=f"{told[:1].upper()}{told[1:]}.")
+    title = site_of(request).public_title
+    return render(request, "trouble.html.jinja", status, title=title, trouble=f"{message[:1].upper()}{message[1:]}.")
 
 
-def _misunderstood(request: Request, error: Exception) -> Response:
+def _invalid_request(request: Request, error: Exception) -> Response:
     """Where a request is wrong and why; what was sent is not sent back, it may be anything."""
     assert isinstance(error, RequestValidationError)
     if _wants_page(request):
         wrong = [
             f"“{each['loc'][-1]}” is wrong ({each['msg'][:1].lower()}{each['msg'][1:]})" for each in error.errors()
         ]
-        return _trouble_page(request, 422, f"this was not understood: {', '.join(wrong)}")
-    told = [{name: each[name] for name in ("loc", "msg", "type")} for each in error.errors()]
-    return Response(json.dumps({"detail": told}), 422, media_type="application/json")  # ASCII: half characters too
+        return _error_page(request, 422, f"this was not understood: {', '.join(wrong)}")
+    problems = [{name: each[name] for name in ("loc", "msg", "type")} for each in error.errors()]
+    return Response(json.dumps({"detail": problems}), 422, media_type="application/json")  # ASCII: half characters too

@@ -10,12 +10,13 @@ from fastapi import APIRouter, Depends, Form, HTTPException, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, Field
 
-from labelwise.asking import Answer
-from labelwise.labelling.browse import SAID, SHOWS, Browser, FoundItem, Search
 from labelwise.labelling.errors import ProjectError
+from labelwise.labelling.items.blind import HIDDEN
+from labelwise.labelling.items.browse import SAID, SHOWS, Browser, FoundItem, ItemSearch
 from labelwise.labelling.people import User
-from labelwise.labelling.web.dependencies import CurrentUser, TheProject, project_of, render, site_of
-from labelwise.labelling.web.showing import shown_item
+from labelwise.labelling.web.dependencies import CurrentUser, TheProject, project_of, render, site_of, trouble_of
+from labelwise.labelling.web.label_view import shown_item
+from labelwise.records.asking import Answer
 
 NAVIGATION = ("Browse", "/browse")
 SNIPPET = 280  # characters of a text in the list
@@ -24,7 +25,7 @@ WORDS: dict[str, bool | None] = {"yes": True, "no": False, "unsure": None}
 router = APIRouter(include_in_schema=False)
 
 
-class Asked(BaseModel):
+class SearchForm(BaseModel):
     """The search form."""
 
     words: str = Field("", max_length=400)
@@ -34,8 +35,8 @@ class Asked(BaseModel):
     show: str = Field("all", max_length=10)
     page: int = Field(1, ge=1, le=10**9)
 
-    def search(self) -> Search:
-        return Search(self.words, self.label or None, self.said, self.who or None, self.show)
+    def search(self) -> ItemSearch:
+        return ItemSearch(self.words, self.label or None, self.said, self.who or None, self.show)
 
     def query(self) -> str:
         """The same search as an address, without the page."""
@@ -70,12 +71,12 @@ TheBrowser = Annotated[Browser, Depends(browser_of)]
 
 
 @router.get("/browse")
-def browse(request: Request, user: CurrentUser, browser: TheBrowser, asked: Annotated[Asked, Query()]) -> Response:
+def browse(request: Request, user: CurrentUser, browser: TheBrowser, asked: Annotated[SearchForm, Query()]) -> Response:
     trouble, found = None, None
     try:
-        found = browser.find(asked.search(), asked.page)
+        found = browser.find(asked.search(), asked.page, _viewer(user))
     except ProjectError as error:
-        trouble = str(error)
+        trouble = trouble_of(error)
     return render(
         request,
         "browse.html.jinja",
@@ -89,6 +90,7 @@ def browse(request: Request, user: CurrentUser, browser: TheBrowser, asked: Anno
         saids=SAID,
         query=asked.query(),
         most=SHOWN_LABELS,
+        hidden=HIDDEN,
         trouble=trouble,
     )
 
@@ -113,16 +115,16 @@ def correct(
         else:
             project.service.tell([said.answer()], user.name)
     except ProjectError as error:
-        return _item_page(request, browser, said.name, str(error))
+        return _item_page(request, browser, said.name, trouble_of(error))
     return RedirectResponse(f"/browse/item?{urlencode({'name': said.name})}", 303)
 
 
 def _item_page(request: Request, browser: Browser, name: str, trouble: str | None = None) -> Response:
-    try:
-        found = browser.item(name)
-    except ProjectError as error:
-        raise HTTPException(404, str(error)) from None
     user: User = request.state.user
+    try:
+        found = browser.item(name, _viewer(user))
+    except ProjectError as error:
+        raise HTTPException(404, trouble_of(error)) from None
     labels = sorted(
         found.labels,
         key=lambda each: (each.known is not True, each.known is False, -(each.probability or 0), each.name),
@@ -135,9 +137,15 @@ def _item_page(request: Request, browser: Browser, name: str, trouble: str | Non
         labels=labels,
         shown=_shown(request, found.name, found.content),
         events=[(each, when(each.at)) for each in reversed(found.events)],
+        hidden=HIDDEN,
         mine={each.name: each.votes[user.name] for each in found.labels if user.name in each.votes},
         trouble=trouble,
     )
+
+
+def _viewer(user: User) -> str | None:
+    """Whose view it is where others' answers are hidden; admins, who settle them, see all."""
+    return None if user.is_admin else user.name
 
 
 def _row(request: Request, item: FoundItem) -> dict[str, Any]:

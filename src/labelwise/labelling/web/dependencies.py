@@ -12,8 +12,10 @@ from typing import Annotated, Any
 from fastapi import Depends, HTTPException, Request
 from fastapi.responses import HTMLResponse
 
+from labelwise.labelling.errors import ProjectError, StoreError
 from labelwise.labelling.people import User
 from labelwise.labelling.served import ServedProject
+from labelwise.labelling.web.reach import host_name
 from labelwise.labelling.web.site import Site
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -21,7 +23,7 @@ CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf"
 
 
 class NotSignedIn(Exception):
-    """Nobody is signed in: a page sends to the door, the JSON interface says 401."""
+    """Nobody is signed in: a page leads to /enter, the JSON interface says 401."""
 
 
 def site_of(request: Request) -> Site:
@@ -38,7 +40,7 @@ def current_user(request: Request) -> User:
     if not hasattr(request.state, "user"):
         site = site_of(request)
         session = request.cookies.get(site.cookie)
-        request.state.user = site.project.people.who_has(session, site.is_local) if session else None
+        request.state.user = site.project.people.user_of_session(session, site.is_local) if session else None
     user: User | None = request.state.user
     if user is None:
         raise NotSignedIn
@@ -67,25 +69,39 @@ async def csrf_protected(request: Request) -> None:
 
 
 def check_origin(request: Request) -> None:
-    """Browsers say where a request comes from; a script that is no browser may leave it out."""
+    """Browsers say where a request comes from; a script that is no browser may leave it out.
+
+    Behind a proxy that puts its own Host in, the origin is one of the names that the owner allowed.
+    """
     origin = request.headers.get("origin")
-    if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
+    if origin is None:
+        return
+    host = origin.partition("://")[2]
+    if host != request.headers.get("host") and host_name(host) not in site_of(request).reach.allow_hosts:
         raise HTTPException(403, f"requests from {origin[:80]} are not taken")
 
 
-def render(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+def render(
+    request: Request, template: str, status: int = 200, *, title: str | None = None, **values: Any
+) -> HTMLResponse:
     """A page from a template of `templates/`, with what the layout needs: navigation, who is signed in, the token."""
-    site = site_of(request)
+    site, user = site_of(request), getattr(request.state, "user", None)
     page = site.templates.get_template(template)
     text = page.render(
         navigation=site.navigation,
         here=request.url.path,
-        title=site.title,
-        user=getattr(request.state, "user", None),
-        is_local=site.is_local,
+        title=title or (site.public_title if user is None else site.title),
+        user=user,
         **values,
     )
     return HTMLResponse(text, status)
+
+
+def trouble_of(error: ProjectError) -> str:
+    """What a page says of an error; one of the store has a page of its own, without where the database is."""
+    if isinstance(error, StoreError):
+        raise error
+    return str(error)
 
 
 CurrentUser = Annotated[User, Depends(current_user)]

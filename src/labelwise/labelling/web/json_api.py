@@ -8,14 +8,15 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
-from labelwise.labelling.locks import worker_is_running
+from labelwise.labelling.figures.status import status_of
+from labelwise.labelling.leases import NOTHING, WITH_OTHERS, held_most
+from labelwise.labelling.records import Lease
 from labelwise.labelling.served import ServedProject
-from labelwise.labelling.status import status_of
-from labelwise.labelling.terms import Lease
+from labelwise.labelling.training.locks import worker_is_running
 from labelwise.labelling.web.dependencies import CurrentUser, TheProject
-from labelwise.labelling.web.showing import shown_question
+from labelwise.labelling.web.label_view import shown_question
 
 router = APIRouter(
     prefix="/api",
@@ -46,11 +47,27 @@ class Ask(Body):
     have: Tokens = Field(default_factory=list)
 
 
+class AskedFor(Ask):
+    """Also leases that the asker has no use for: their questions go to somebody else, and nothing is noted."""
+
+    give_back: Tokens = Field(default_factory=list)
+
+
 class Answered(Ask):
     """An answer: label names to true, false, or null for unsure. Labels left out stay open."""
 
     lease: LeaseToken
-    values: dict[LabelName, bool | None] = Field(min_length=1, max_length=100_000)
+    values: dict[LabelName, StrictBool | None] = Field(min_length=1, max_length=100_000)
+
+
+class AnsweredItem(Answered):
+    """An answer that also says something of labels that were not asked about.
+
+    `whole`: it is about the whole item and ends all your leases on it. Otherwise only `lease` and those on labels in
+    `values` end.
+    """
+
+    whole: bool = True
 
 
 class Skipped(Ask):
@@ -85,6 +102,9 @@ class ShownQuestion(BaseModel):
     lease: str
     item: str
     labels: list[ShownLabel]
+    whole: list[ShownLabel] | None = Field(
+        description="All open labels of the item. Null: `labels` has them. Empty: another question of the item has them"
+    )
     reason: str
     why: str
     expires_at: float
@@ -92,11 +112,15 @@ class ShownQuestion(BaseModel):
 
 
 class Questions(BaseModel):
-    """New questions, and the leases of all that are yours now, in order. None: `waiting` says what for."""
+    """New questions, and the leases of all that are yours now, in order. None: `waiting` says what for.
+
+    `limit` says so where you hold as many questions as one person can, and get no more before you answer or skip some.
+    """
 
     questions: list[ShownQuestion]
     yours: list[str]
     waiting: str | None = None
+    limit: str | None = None
 
 
 class Saved(Questions):
@@ -121,17 +145,29 @@ def session(user: CurrentUser) -> Session:
 
 
 @router.post("/ask")
-def ask(body: Ask, user: CurrentUser, project: TheProject) -> Questions:
+def ask(body: AskedFor, user: CurrentUser, project: TheProject) -> Questions:
     """Questions for you: those you have, then new ones. Asking twice gives the same."""
+    if body.give_back:
+        project.service.give_back(body.give_back, user.name)
     leases = project.service.ask_about_items(user.name, body.items)
-    return Questions(**_listed(project, leases, body.have))
+    return Questions(**_listed(project, user.name, leases, body.have))
 
 
 @router.post("/answer", responses=REFUSED)
 def answer(body: Answered, user: CurrentUser, project: TheProject) -> Saved:
     """Save an answer and get what comes next. Sent twice, it is saved once."""
     receipt, leases = project.service.answer_and_ask_about_items(body.lease, body.values, user.name, body.items)
-    return Saved(event=receipt.event, notices=list(receipt.notices), **_listed(project, leases, body.have))
+    return Saved(event=receipt.event, notices=list(receipt.notices), **_listed(project, user.name, leases, body.have))
+
+
+@router.post("/answer_item", responses=REFUSED)
+def answer_item(body: AnsweredItem, user: CurrentUser, project: TheProject) -> Saved:
+    """Save an answer about a whole item, whatever was asked about it, and get what comes next. Sent twice, it is saved
+    once."""
+    receipt, leases = project.service.answer_item_and_ask_about_items(
+        body.lease, body.values, user.name, body.items, whole=body.whole
+    )
+    return Saved(event=receipt.event, notices=list(receipt.notices), **_listed(project, user.name, leases, body.have))
 
 
 @router.post("/skip", responses=REFUSED)
@@ -139,13 +175,22 @@ def skip(body: Skipped, user: CurrentUser, project: TheProject) -> Saved:
     """Give a question to somebody else and get what comes next. Sent twice, it is skipped once."""
     receipt = project.service.skip(body.lease, user.name)
     leases = project.service.ask_about_items(user.name, body.items)
-    return Saved(event=receipt.event, notices=[], **_listed(project, leases, body.have))
+    return Saved(event=receipt.event, notices=[], **_listed(project, user.name, leases, body.have))
+
+
+@router.post("/skip_item", responses=REFUSED)
+def skip_item(body: Skipped, user: CurrentUser, project: TheProject) -> Saved:
+    """Give all your questions about the item of a lease to somebody else. Sent twice, they are skipped once."""
+    receipt = project.service.skip_item(body.lease, user.name)
+    leases = project.service.ask_about_items(user.name, body.items)
+    return Saved(event=receipt.event, notices=[], **_listed(project, user.name, leases, body.have))
 
 
 @router.post("/undo", responses=REFUSED)
 def undo(body: Undone, user: CurrentUser, project: TheProject) -> ShownQuestion:
     """Take your last answer or skip back: it is asked again. Sent twice with its number, it is taken back once."""
-    return ShownQuestion(**shown_question(project.service.undo(user.name, body.event), project.settings))
+    (question,) = _shown(project, [project.service.undo(user.name, body.event)])
+    return ShownQuestion(**question)
 
 
 @router.post("/renew", responses=REFUSED)
@@ -160,18 +205,35 @@ def status(user: CurrentUser, project: TheProject) -> dict[str, Any]:
     return status_of(project).as_dict()
 
 
-def _listed(project: ServedProject, leases: list[Lease], have: list[str]) -> dict[str, Any]:
+def _listed(project: ServedProject, who: str, leases: list[Lease], have: list[str]) -> dict[str, Any]:
     new = [lease for lease in leases if lease.token not in have]
     return {
-        "questions": [shown_question(lease, project.settings) for lease in new],
+        "questions": _shown(project, new),
         "yours": [lease.token for lease in leases],
-        "waiting": None if leases else _waiting(project),
+        "waiting": None if leases else _waiting(project, who),
+        "limit": held_most(len(leases)),
     }
 
 
-def _waiting(project: ServedProject) -> str:
-    if project.is_settled:
+def _shown(project: ServedProject, leases: list[Lease]) -> list[dict[str, Any]]:
+    """Questions as the page gets them; all labels of an item come with the first of the questions about it."""
+    first = {lease.question.item: lease.token for lease in reversed(leases) if len(lease.question.labels) < 2}
+    wholes = project.service.whole_items(first.values()) if first else {}
+
+    def shown(lease: Lease) -> dict[str, Any]:
+        asks_label = first.get(lease.question.item) in wholes and len(lease.question.labels) < 2
+        is_repeated = asks_label and lease.token not in wholes
+        return shown_question(lease, project.settings, wholes.get(lease.token), is_repeated=is_repeated)
+
+    return [shown(lease) for lease in leases]
+
+
+def _waiting(project: ServedProject, who: str) -> str:
+    left = project.service.left_for(who)
+    if left == NOTHING:
         return "Nothing is left to ask you. Thank you."
+    if left == WITH_OTHERS:
+        return "Others are answering what is left. What they give back you are asked."
     if worker_is_running(project.store):
         return "The next questions are being made ready."
     return "No questions are ready and no worker is running; start one with: labelwise serve-worker PROJECT"

@@ -1,13 +1,30 @@
-"""The page to label on. It is filled in by `static/label.js`, which speaks to the JSON interface."""
+"""The page to label on, and what it shows of a question: text, pictures and fields, beliefs, and why it is asked.
+
+It is filled in by `static/label.js`, which speaks to the JSON interface.
+"""
 
 from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
+from labelwise.labelling.items.pictures import is_picture
+from labelwise.labelling.records import CONTROL, START, Lease, Settings
 from labelwise.labelling.web.dependencies import CurrentUser, TheProject, render
 
 NAVIGATION = ("Label", "/label")
+INFORMATION = {"uncertainty": "doubt about its labels", "mutual_information": "expected information"}
+WHY = {
+    CONTROL: "Random share: drawn by chance, to measure how good the model is. What it believes is not shown here.",
+    START: "Start: one of the random items that are answered in full before the strategy chooses.",
+    "cold start": "Nothing is known yet: the first questions are drawn at random.",
+    "overlap": "A second opinion: somebody else answers this too, to see how far you agree.",
+}
 router = APIRouter(include_in_schema=False)
 
 
@@ -24,3 +41,78 @@ def label(request: Request, user: CurrentUser, project: TheProject) -> Response:
 @router.get("/help")
 def help_page(request: Request, user: CurrentUser) -> Response:
     return render(request, "help.html.jinja")
+
+
+# -- what is shown of a question and of an item ------------------------------------------------------------------------
+
+
+def shown_question(
+    lease: Lease, settings: Settings, whole: Lease | None = None, *, is_repeated: bool = False
+) -> dict[str, Any]:
+    """A leased question as the page gets it; plain text throughout, the page escapes it.
+
+    `whole` is the same question as if it asked about all of the item; `is_repeated` leaves its labels out, as another
+    question of the same reply has them.
+    """
+    question = lease.question
+    by_chance = question.reason == CONTROL  # an opinion given beforehand would spoil the estimate
+    beliefs = {} if by_chance else lease.beliefs
+    return {
+        "lease": lease.token,
+        "item": question.item,
+        "labels": _shown_labels(question.labels, beliefs),
+        "whole": [] if is_repeated else None if whole is None else _whole_labels(whole, lease, by_chance),
+        "reason": question.reason,
+        "why": why_asked(lease, settings),
+        "expires_at": lease.expires_at,
+        "show": {
+            **shown_item(question.item, lease.content, settings.features),
+            "words": [] if by_chance else lease.words,
+        },
+    }
+
+
+def _shown_labels(names: Iterable[str], beliefs: Mapping[str, float]) -> list[dict[str, Any]]:
+    return [{"name": name, "p": _rounded(beliefs.get(name))} for name in names]
+
+
+def _whole_labels(whole: Lease, asked: Lease, by_chance: bool) -> list[dict[str, Any]]:
+    """All open labels of an item, and those asked about, whether they are open or not."""
+    names = dict.fromkeys([*whole.question.labels, *asked.question.labels])
+    return _shown_labels(names, {} if by_chance else {**asked.beliefs, **whole.beliefs})
+
+
+def why_asked(lease: Lease, settings: Settings) -> str:
+    """The reason of a question in one sentence."""
+    question = lease.question
+    if question.reason in WHY:
+        return WHY[question.reason]
+    name = settings.strategy.removesuffix("_pairs")
+    text = f"Worth asking: no. {lease.rank + 1} by {name.replace('_', ' ')}"
+    if question.score != question.score:  # NaN: no score was given
+        return f"{text}."
+    if name in INFORMATION:
+        return f"{text}, {INFORMATION[name]} {question.score:.3g} nats."
+    return f"{text}, score {question.score:.3g}."
+
+
+def shown_item(name: str, content: Any, features: Mapping[str, Any]) -> dict[str, Any]:
+    """The content of an item sorted by how it is shown: a text, addresses of pictures, and a table of fields."""
+    shown: dict[str, Any] = {"text": None, "pictures": [], "fields": []}
+    if content is None:
+        return shown
+    fields = content.items() if isinstance(content, Mapping) else [(None, content)]
+    main = features.get("field") if features.get("kind") == "text" else None
+    for field, value in fields:
+        if is_picture(value) or (features.get("kind") == "images" and field == features.get("field")):
+            shown["pictures"].append(f"/pictures/{quote(name, safe='')}?field={quote(str(field or ''), safe='')}")
+        elif shown["text"] is None and (field == main or field is None) and isinstance(value, str):
+            shown["text"] = value
+        else:
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            shown["fields"].append([str(field), text])
+    return shown
+
+
+def _rounded(p: float | None) -> float | None:
+    return None if p is None or p != p else round(p, 4)

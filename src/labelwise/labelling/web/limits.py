@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
+import ipaddress
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-REMEMBERED = 10_000  # addresses
+REMEMBERED = 10_000  # addresses and secrets
 
 
 class Limiter:
-    """So many failures per address, then a wait; one becomes free again every `seconds / tries`.
+    """So many failures per key (an address, the beginning of a secret), then a wait; one try becomes free again every
+    `seconds / tries`. It is asked after the secret was found wrong: whoever has the right one never waits.
 
     >>> now = [0.0]
     >>> limiter = Limiter(tries=2, seconds=60, clock=lambda: now[0])
-    >>> [limiter.wait("1.2.3.4") or limiter.failed("1.2.3.4") for _ in range(3)]
-    [None, None, 30.0]
-    >>> limiter.wait("5.6.7.8")
-    0.0
-    >>> now[0] = 30.0
-    >>> limiter.wait("1.2.3.4")
+    >>> [limiter.failed("1.2.3.4") for _ in range(3)]
+    [0.0, 0.0, 30.0]
+    >>> limiter.failed("5.6.7.8"), limiter.failed("5.6.7.8", "1.2.3.4")
+    (0.0, 30.0)
+    >>> now[0] = 60.0
+    >>> limiter.failed("1.2.3.4")
     0.0
     """
 
@@ -29,22 +32,48 @@ class Limiter:
         self.seconds = seconds
         self._clock = clock
         self._mutex = threading.Lock()
-        self._failures: OrderedDict[str, tuple[float, float]] = OrderedDict()  # address: how many, as of when
+        self._failures: OrderedDict[str, tuple[float, float]] = OrderedDict()  # key: how many, as of when
 
-    def wait(self, address: str) -> float:
-        """Seconds until this address may try; 0.0 where it may now."""
+    def failed(self, *keys: str) -> float:
+        """Note a failure, for each key that has tries left; seconds until all of them have, 0.0 where they had."""
         with self._mutex:
-            return max(0.0, (self._count(address) - self.tries + 1) * self.seconds / self.tries)
+            wait = max(0.0, *(self._wait(key) for key in keys))
+            if wait == 0.0:
+                for key in keys:
+                    self._note(key)
+            return wait
 
-    def failed(self, address: str) -> None:
-        """Note a failure."""
-        with self._mutex:
-            self._failures[address] = (self._count(address) + 1, self._clock())
-            self._failures.move_to_end(address)
-            if len(self._failures) > REMEMBERED:
-                self._failures.popitem(last=False)
+    def _note(self, key: str) -> None:
+        self._failures[key] = (self._count(key) + 1, self._clock())
+        self._failures.move_to_end(key)
+        if len(self._failures) > REMEMBERED:
+            self._failures.popitem(last=False)
 
-    def _count(self, address: str) -> float:
+    def _wait(self, key: str) -> float:
+        return (self._count(key) - self.tries + 1) * self.seconds / self.tries
+
+    def _count(self, key: str) -> float:
         """Failures that are not forgotten yet: they leak out at a steady pace."""
-        count, at = self._failures.get(address, (0.0, 0.0))
+        count, at = self._failures.get(key, (0.0, 0.0))
         return max(0.0, count - (self._clock() - at) * self.tries / self.seconds)
+
+
+def limiter_keys(address: str, secret: str, account: str = "") -> tuple[str, ...]:
+    """What wrong secrets are counted by: where they come from, whose they say they are, and how they begin.
+
+    Keys are short whatever was sent. An IPv6 network of one household or server counts as one address.
+
+    >>> limiter_keys("10.0.0.7", "abc")[0], limiter_keys("2001:db8::1", "abc")[0]
+    ('10.0.0.7', '2001:db8::/64')
+    """
+    try:
+        found = ipaddress.ip_address(address)
+        place = str(ipaddress.ip_network(f"{found}/64", strict=False)) if found.version == 6 else str(found)
+    except ValueError:
+        place = address[:64]
+    keys = (place, f"secret {_digest(secret[:6])}")
+    return (*keys, f"account {_digest(account)}") if account else keys
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]

@@ -8,28 +8,50 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Annotated, Any
 
+import numpy as np
 from fastapi import APIRouter, Depends, HTTPException, Request
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
-from labelwise.labelling.derived import MODEL, derived_path
+from labelwise.data.errors import FormatError
 from labelwise.labelling.errors import ProjectError
-from labelwise.labelling.label_studio_live import Config, predictions_of, take_in
+from labelwise.labelling.exchange.label_studio import Annotation, studio_annotation
+from labelwise.labelling.exchange.label_studio_answers import (
+    Interface,
+    PlacedAnnotation,
+    TakenAnnotation,
+    choices_of,
+    delete_all,
+    take_all,
+)
+from labelwise.labelling.exchange.label_studio_tasks import plain
+from labelwise.labelling.items.browse import Browser, LabelOfItem
 from labelwise.labelling.served import ServedProject
+from labelwise.labelling.store.engine import pieces
 from labelwise.labelling.store.trainings import last_good
+from labelwise.labelling.training.derived import MODEL, derived_path
 from labelwise.labelling.web.browse_view import browser_of
 from labelwise.labelling.web.dependencies import project_of, site_of
+from labelwise.labelling.web.limits import limiter_keys
 
 LARGEST = 10 * 2**20  # bytes of a request
 NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # as JSON writes it; after a backslash that is text, it is text
+OBJECT = {"requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}}
+MOST_TASKS, TASKS_AT_ONCE = 20_000, 1000  # of one request; of one look at the project
+MOST_ANNOTATIONS = 100_000  # of one request
+WRITTEN = ("ANNOTATION_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_CREATED")
+DELETED = "ANNOTATIONS_DELETED"
+ASKED_FIRST = 0.5  # scores below are questions that are ready, above are the other tasks
 
 
-class Told(BaseModel):
+class ErrorDetail(BaseModel):
     """What is wrong with a request."""
 
     detail: str
@@ -44,16 +66,17 @@ class Version(BaseModel):
     model_version: str
 
 
-class Predictions(Version):
+class TaskPredictions(Version):
     """A prediction for each task, in their order; the lowest score is to be asked first."""
 
     results: list[dict[str, Any]]
 
 
-class Taken(BaseModel):
-    """What became of an annotation: the number of its event, or why nothing was done."""
+class WebhookReply(BaseModel):
+    """What became of an annotation: the number of its event, or why nothing was done; of several, how many are new."""
 
     event: int | None = None
+    taken: int = 0
     repeated: bool = False
     taken_back: int = 0
     ignored: str | None = None
@@ -61,7 +84,7 @@ class Taken(BaseModel):
 
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Told, "description": words}
+    status: {"model": ErrorDetail, "description": words}
     for status, words in (
         (400, "not what Label Studio sends"),
         (401, "no token, or a wrong one"),
@@ -69,41 +92,48 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
         (429, "too many wrong tokens"),
     )
 }
-OBJECT = {"requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}}
 
 
 def token_holder(request: Request) -> str:
-    """The program whose token the request shows; 401 without one. Wrong tokens are limited as wrong links are."""
-    site, address = site_of(request), request.client.host if request.client else ""
-    wait = site.logins.wait(address)
+    """The program whose token the request shows; 401 without one. Wrong tokens are limited, a right one never is."""
+    name = program_of(request)
+    if name is not None:
+        return name
+    account, secret = _shown(request.headers.get("authorization", ""))
+    address = request.client.host if request.client else ""
+    wait = site_of(request).tokens.failed(*limiter_keys(address, secret, account)) if secret else 0.0
     if wait > 0:
         raise HTTPException(429, "too many wrong tokens came from here", {"retry-after": str(ceil(wait))})
-    secret = _secret(request.headers.get("authorization", ""))
-    name = site.project.people.has_token(secret) if secret else None
-    if name is None:
-        if secret:
-            site.logins.failed(address)
-        needed = {"www-authenticate": 'Basic realm="labelwise", charset="UTF-8"'}
-        raise HTTPException(401, "show a token: labelwise user token PROJECT NAME makes one", needed)
-    return name
+    needed = {"www-authenticate": 'Basic realm="labelwise", charset="UTF-8"'}
+    raise HTTPException(401, "show a token: labelwise user token PROJECT NAME makes one", needed)
 
 
-def _secret(header: str) -> str:
-    """The token of `Basic` (its password), `Bearer` or `Token` authorization."""
+def program_of(request: Request) -> str | None:
+    """The program whose token the request shows, None without a right one. The database is asked once per request."""
+    if not hasattr(request.state, "program"):
+        _, secret = _shown(request.headers.get("authorization", ""))
+        request.state.program = site_of(request).project.people.owner_of_token(secret) if secret else None
+    program: str | None = request.state.program
+    return program
+
+
+def _shown(header: str) -> tuple[str, str]:
+    """The user name, "" where there is none, and the token of `Basic` (its password), `Bearer` or `Token`."""
     kind, _, rest = header.partition(" ")
     if kind.lower() in ("bearer", "token"):
-        return rest.strip()
+        return "", rest.strip()
     if kind.lower() != "basic":
-        return ""
+        return "", ""
     try:
-        return base64.b64decode(rest, validate=True).decode().partition(":")[2]
+        account, _, secret = base64.b64decode(rest, validate=True).decode().partition(":")
     except (binascii.Error, ValueError):
-        return ""
+        return "", ""
+    return account, secret
 
 
 async def posted(request: Request) -> dict[str, Any]:
     """The JSON object of a request; refused where it is too large or is none."""
-    data = b""
+    data = bytearray()
     async for part in request.stream():
         data += part
         if len(data) > LARGEST:
@@ -140,7 +170,7 @@ async def setup(request: Request, body: Posted) -> Version:
 
 
 @router.post("/predict", openapi_extra=OBJECT)
-async def predict(request: Request, body: Posted) -> Predictions:
+async def predict(request: Request, body: Posted) -> TaskPredictions:
     """Labels of tasks, and when to ask about each: Label Studio's sampling by score takes the lowest first."""
     tasks = body.get("tasks")
     if not isinstance(tasks, list):
@@ -149,19 +179,19 @@ async def predict(request: Request, body: Posted) -> Predictions:
 
 
 @router.post("/webhook", openapi_extra=OBJECT)
-async def webhook(request: Request, body: Posted) -> Taken:
+async def webhook(request: Request, body: Posted) -> WebhookReply:
     """Annotations made, changed and deleted become answers, changed answers and answers taken back."""
-    return Taken(**await run_in_threadpool(take_in, project_of(request), body))
+    return WebhookReply(**await run_in_threadpool(handle_webhook, project_of(request), body))
 
 
-def _predict(request: Request, tasks: list[Any], label_config: Any) -> Predictions:
+def _predict(request: Request, tasks: list[Any], label_config: Any) -> TaskPredictions:
     browser, project = browser_of(request), project_of(request)
     config = Config.read(label_config, project.label_names())
-    if not hasattr(request.app.state, "strangers"):
-        request.app.state.strangers = Strangers(project)
+    if not hasattr(request.app.state, "unknown_tasks"):
+        request.app.state.unknown_tasks = UnknownTasks(project)
     version = _version(project)
-    results = predictions_of(browser, tasks, config, request.app.state.strangers.believe)
-    return Predictions(results=[{**each, "model_version": version} for each in results], model_version=version)
+    results = predictions_of(browser, tasks, config, request.app.state.unknown_tasks.believe)
+    return TaskPredictions(results=[{**each, "model_version": version} for each in results], model_version=version)
 
 
 def _version(project: ServedProject) -> str:
@@ -170,7 +200,7 @@ def _version(project: ServedProject) -> str:
     return f"labelwise-{project.identity[:8]}-{0 if good is None else good.id}"
 
 
-class Strangers:
+class UnknownTasks:
     """Beliefs about tasks that are no items of the project, by the model that the worker wrote last."""
 
     def __init__(self, project: ServedProject) -> None:
@@ -196,7 +226,9 @@ class Strangers:
         return isinstance(content.get(field) if isinstance(content, Mapping) and field else content, str)
 
     def _labeller(self) -> Any:
-        from labelwise.labelling.model_files import TrainedLabeller  # loaded when needed: it brings the models along
+        from labelwise.labelling.training.model_files import (
+            TrainedLabeller,  # loaded when needed: it brings the models along
+        )
 
         try:
             found = self._path.stat()
@@ -206,3 +238,201 @@ class Strangers:
         except (OSError, ProjectError):  # derived: none is there yet, or it is being written
             return None
         return self._loaded[1]
+
+
+# -- what Label Studio is told of its tasks, and what its annotations tell the project ---------------------------------
+
+
+log = logging.getLogger(__name__)
+
+Beliefs = Callable[[Sequence[Any]], Sequence[Mapping[str, float]]]  # probabilities of labels, of contents not ours
+
+
+@dataclass(frozen=True)
+class Config:
+    """The choices of a labelling interface: their name, what they are about, and which there are (None: unknown)."""
+
+    from_name: str = "labels"
+    to_name: str = "text"
+    choices: frozenset[str] | None = None
+
+    @classmethod
+    def read(cls, text: Any, labels: Sequence[str]) -> Config:
+        """From the XML of a labelling interface: its `Choices` with most of our labels; the default where it has none.
+
+        >>> Config.read('<View><Choices name="t" toName="x"><Choice value="a"/></Choices></View>', ["a", "b"])
+        Config(from_name='t', to_name='x', choices=frozenset({'a'}))
+        """
+        best, most = cls(), -1
+        for name, about, values in choices_of(text):
+            common = len(values & set(labels))
+            if common > most:
+                best, most = cls(name, about, values or None), common
+        return best
+
+
+def predictions_of(browser: Browser, tasks: Sequence[Any], config: Config, believe: Beliefs) -> list[dict[str, Any]]:
+    """A prediction for each task, in their order.
+
+    Tasks that are no items of the project are believed by `believe`, from their data; not where several items show the
+    same, because one of them may be of the random share.
+    """
+    if len(tasks) > MOST_TASKS:
+        raise ProjectError(f"at most {MOST_TASKS} tasks can be predicted at once, got {len(tasks)}")
+    return [each for part in pieces(tasks, TASKS_AT_ONCE) for each in _predicted(browser, part, config, believe)]
+
+
+def _predicted(browser: Browser, tasks: Sequence[Any], config: Config, believe: Beliefs) -> list[dict[str, Any]]:
+    items = browser.project.task_items.find(tasks)
+    names = [item.name or None for item in items]
+    ours = browser.standing_of([name for name in names if name is not None])
+    strange = [i for i, name in enumerate(names) if name not in ours]
+    contents = [None if items[i].is_ambiguous else _get(tasks[i], "data") for i in strange]
+    guessed = dict(zip(strange, believe(contents), strict=True))
+    found = []
+    for i, name in enumerate(names):
+        if name in ours:
+            labels, rank = ours[name]
+            found.append(_prediction(_expected(labels), _score(labels, rank), config))
+        else:
+            p = guessed[i]
+            found.append(_prediction(p, ASKED_FIRST + _certainty(list(p.values())) / 2, config))
+    return found
+
+
+def _expected(labels: Sequence[LabelOfItem]) -> dict[str, float]:
+    """What is known stands; of the rest what is believed, where there is a belief."""
+    found = {}
+    for label in labels:
+        if label.known is not None:
+            found[label.name] = float(label.known)
+        elif label.probability is not None:
+            found[label.name] = label.probability
+    return found
+
+
+def _score(labels: Sequence[LabelOfItem], rank: float | None) -> float:
+    """Lowest first: the place among the ready questions, then what is open, then what is known."""
+    if rank is not None:
+        return ASKED_FIRST * rank
+    still_open = [label.probability for label in labels if label.known is None]
+    if not still_open:
+        return 1.0
+    return ASKED_FIRST + _certainty([p for p in still_open if p is not None]) / 2 * 0.99
+
+
+def _certainty(p: Sequence[float]) -> float:
+    """0 where all is open, 1 where nothing is: how far probabilities are from one half, on average."""
+    return float(np.abs(2 * np.asarray(p, dtype=np.float64) - 1).mean()) if len(p) else 0.0
+
+
+def _prediction(believed: Mapping[str, float], score: float, config: Config) -> dict[str, Any]:
+    usable = {name: p for name, p in believed.items() if config.choices is None or name in config.choices}
+    chosen = [name for name, p in usable.items() if p > 0.5]
+    result = {
+        "from_name": config.from_name,
+        "to_name": config.to_name,
+        "type": "choices",
+        "value": {"choices": chosen},
+        "score": round(_certainty(list(usable.values())), 4),
+    }
+    return {"result": [result] if chosen else [], "score": round(score, 6)}
+
+
+def handle_webhook(project: ServedProject, body: Mapping[str, Any]) -> dict[str, Any]:
+    """What a webhook says: annotations made, changed or deleted. Said twice, it counts once; the latest stands.
+
+    Nobody reads the reply in Label Studio, so what was not taken in is also logged.
+    """
+    action = body.get("action")
+    if action in WRITTEN:
+        taken = _take_annotations(project, _written(body), body.get("project"))
+        return _reply(taken)
+    if action == DELETED:
+        listed = body.get("annotations")
+        numbers = [_number(each) for each in (listed if isinstance(listed, list) else [body.get("annotation")])]
+        _check_size(numbers)
+        return {"taken_back": delete_all(project.store, _source(body.get("project")), numbers)}
+    return {"ignored": "nothing to do: training follows the answers by itself"}
+
+
+def _written(body: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Each annotation of a webhook with its task; there are several where they were made in bulk."""
+    annotations, tasks = body.get("annotation"), body.get("task")
+    pairs = [(annotations, tasks)]
+    if isinstance(annotations, list) and isinstance(tasks, list):
+        _check_size(annotations)
+        by_number = {plain(task.get("id")): task for task in tasks if isinstance(task, Mapping)}
+        pairs = [(each, by_number.get(plain(_get(each, "task")))) for each in annotations]
+    found = [(a, task) for a, task in pairs if isinstance(a, Mapping) and isinstance(task, Mapping)]
+    if len(found) < len(pairs):
+        raise ProjectError("the webhook has no task or no annotation; turn its payload on in Label Studio")
+    return found
+
+
+def _take_annotations(
+    project: ServedProject, pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], there: Any
+) -> list[TakenAnnotation]:
+    source, numbers = _source(there), [_number(annotation) for annotation, _ in pairs]
+    tasks = [{**task, "project": source} for _, task in pairs]
+    interface = Interface.read(_get(there, "label_config"), project.label_names())
+    taken: dict[int, TakenAnnotation] = {}
+    found: dict[int, PlacedAnnotation] = {}
+    for place, (item, (annotation, _)) in enumerate(zip(project.task_items.find(tasks), pairs, strict=True)):
+        read = _read(interface.relevant(annotation), item.name, interface.asked)
+        if item.number is None:
+            taken[place] = TakenAnnotation(
+                refused=f"{item.why}; task {plain(_get(tasks[place], 'id'))!r} is passed over"
+            )
+        else:
+            found[place] = PlacedAnnotation(replace(read, source=source, number=numbers[place]), item.number)
+    taken |= zip(found, take_all(project.store, list(found.values())), strict=True)
+    for place, number in enumerate(numbers):
+        log_refusal(taken[place], number)
+    return [taken[place] for place in range(len(pairs))]
+
+
+def log_refusal(taken: TakenAnnotation, number: str) -> None:
+    """A line on the server's output where something of an annotation was not saved."""
+    unknown = f"; no labels here: {', '.join(map(repr, taken.unknown_labels))[:400]}" if taken.unknown_labels else ""
+    if taken.refused:
+        log.warning("Label Studio annotation %s refused: %s%s", number, taken.refused, unknown)
+    elif unknown:
+        log.warning("Label Studio annotation %s taken in part%s", number, unknown)
+
+
+def _reply(taken: Sequence[TakenAnnotation]) -> dict[str, Any]:
+    if len(taken) == 1:
+        return taken[0].reply()
+    unknown = sorted({name for each in taken for name in each.unknown_labels})
+    refused = [each for each in taken if each.refused]
+    reply: dict[str, Any] = {"taken": sum(each.is_new for each in taken), "unknown_labels": unknown}
+    return reply | ({"ignored": f"{len(refused)} of {len(taken)}: {refused[0].refused}"} if refused else {})
+
+
+def _read(annotation: Mapping[str, Any], name: str, asked: Sequence[str]) -> Annotation:
+    try:
+        return studio_annotation(annotation, name, asked, "of the webhook")
+    except FormatError as error:
+        raise ProjectError(str(error)) from None
+
+
+def _check_size(listed: Sequence[Any]) -> None:
+    if len(listed) > MOST_ANNOTATIONS:
+        raise ProjectError(f"at most {MOST_ANNOTATIONS} annotations are taken in one request, got {len(listed)}")
+
+
+def _source(project: Any) -> str:
+    """The Label Studio project an annotation is of, as part of a key."""
+    return plain(project.get("id") if isinstance(project, Mapping) else project)
+
+
+def _number(annotation: Any) -> str:
+    number = plain(annotation.get("id") if isinstance(annotation, Mapping) else annotation)
+    if not number:
+        raise ProjectError("the annotation has no id")
+    return number
+
+
+def _get(value: Any, key: str) -> Any:
+    return value.get(key) if isinstance(value, Mapping) else None

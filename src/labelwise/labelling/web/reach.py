@@ -1,11 +1,24 @@
-"""Where a page is reached: loaded before everything else, so that a browser may come while the rest is loading."""
+"""Where a page is reached and by whom: loaded first, so that a browser may come while the rest is loading."""
 
 from __future__ import annotations
 
 import ipaddress
+import os
+import re
+import secrets
 import socket
+from dataclasses import dataclass
+from pathlib import Path
 
+from labelwise.files import write_text
 from labelwise.labelling.errors import ProjectError
+
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+BACKLOG = 2048  # connections that the system keeps until they are taken; beyond it a browser tries again after a second
+SECRET_FILE = "local-secret"
+HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?)(?::[0-9]{1,5})?")
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def is_loopback(host: str) -> bool:
@@ -22,15 +35,116 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def host_name(host: str) -> str | None:
+    """The name in a Host header, without its port, in lower case; None where it is no name and port.
+
+    >>> [host_name(host) for host in ("LocalHost:8000", "[::1]:80", "localhost:1@evil.com", "")]
+    ['localhost', '[::1]', None, None]
+    """
+    found = HOST.fullmatch(host.lower())
+    return None if found is None else found[1]
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How a server is reached.
+
+    Parameters
+    ----------
+    host : where it listens
+    allow_hosts : names that it has besides those of this machine, as browsers see them
+    proxies : addresses whose forwarded headers are believed
+    """
+
+    host: str = "127.0.0.1"
+    allow_hosts: tuple[str, ...] = ()
+    proxies: tuple[Network, ...] = ()
+
+    @classmethod
+    def read(cls, host: str, allow_hosts: tuple[str, ...] = (), proxies: tuple[str, ...] = ()) -> Reach:
+        """As options give it; ProjectError where a name or an address is none."""
+        for name in allow_hosts:
+            if host_name(name) != name.lower():
+                raise ProjectError(
+                    f"--allow-host takes a name without port or path, got {name!r}; say label.example.org"
+                )
+        return cls(host, tuple(name.lower() for name in allow_hosts), tuple(map(_network, proxies)))
+
+    @property
+    def is_local(self) -> bool:
+        """Whether nobody but this machine is served."""
+        return is_loopback(self.host) and not self.allow_hosts and not self.proxies
+
+    def answers_to(self, host: str) -> bool:
+        """Whether requests for this Host header are answered; a server for the network has any name that is one."""
+        name = host_name(host)
+        if not is_loopback(self.host):
+            return name is not None
+        return name in (*LOOPBACK_NAMES, *self.allow_hosts)
+
+    def is_proxy(self, address: str) -> bool:
+        """Whether a connection from this address is one of the named proxies."""
+        try:
+            found = ipaddress.ip_address(address)
+        except ValueError:
+            return False
+        return any(found in network for network in self.proxies)
+
+
+def _network(address: str) -> Network:
+    try:
+        return ipaddress.ip_network(address, strict=False)
+    except ValueError:
+        raise ProjectError(
+            f"--behind-proxy takes an address such as 127.0.0.1 or 10.0.0.0/24, got {address!r}"
+        ) from None
+
+
 def listen(host: str, port: int) -> socket.socket:
     """A socket that browsers can connect to from now on; they wait until a server takes it over."""
     listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
-        listening.listen()
+        listening.listen(BACKLOG)
     except OSError as error:
         listening.close()
         cure = f"take another one: --port {port + 1 if port < 65535 else port - 1}"
         raise ProjectError(f"{host} port {port} cannot be listened on ({error.strerror or error}); {cure}") from None
     return listening
+
+
+def local_secret(folder: Path) -> str:
+    """The secret in the address of a project that nobody signs in to: kept in a file that its owner alone reads.
+
+    Parameters
+    ----------
+    folder : of the project's derived files; made if it is not there. Without the file there is a new secret.
+    """
+    path = folder / SECRET_FILE
+    try:
+        found = path.stat()
+        is_private = os.name == "nt" or (found.st_uid == os.geteuid() and not found.st_mode & 0o077)
+        kept = path.read_text(encoding="ascii").strip() if is_private else ""
+    except (OSError, ValueError):
+        kept = ""
+    if len(kept) >= 20:
+        return kept
+    secret = secrets.token_urlsafe(24)
+    _write_private(path, secret + "\n")
+    return secret
+
+
+def opening_page(folder: Path, link: str) -> str:
+    """A file that leads to a link, as an address: what a browser is started with, every account can see."""
+    path = folder / "open.html"
+    _write_private(
+        path, f'<!doctype html><meta http-equiv="refresh" content="0; url={link}"><a href="{link}">Open</a>\n'
+    )
+    return path.resolve().as_uri()
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Write a file that its owner alone can read, from its first byte on."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, text, private=True)

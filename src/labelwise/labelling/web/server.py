@@ -1,32 +1,59 @@
-"""Serving a project: who may reach it, the worker beside it, and when it is ready."""
+"""Serving a project: who may reach it, its connections, the worker beside it, and when it is ready."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import socket
+import sys
 import threading
+import time
 from collections.abc import Callable
+from pathlib import Path
 from subprocess import Popen
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from labelwise.labelling.errors import ProjectError
-from labelwise.labelling.locks import worker_is_running
+from labelwise.labelling.errors import ProjectError, StoreError
 from labelwise.labelling.served import ServedProject
-from labelwise.labelling.starting import start_worker
+from labelwise.labelling.training.derived import derived_path
+from labelwise.labelling.training.locks import worker_is_running
+from labelwise.labelling.training.start_worker import start_worker
 from labelwise.labelling.web.app import create_app
-from labelwise.labelling.web.reach import is_loopback
+from labelwise.labelling.web.reach import BACKLOG, SECRET_FILE, Reach, local_secret
 
 WORKER_DELAY = 2.0  # seconds: loading what it trains with takes both cores, and the first question goes first
+LONGEST_DELAY = 60.0  # seconds before a worker that dies again and again is started once more
+LONGEST_STORE_DELAY = 4.0  # ... where it died because the database could not be read or written
+LIVED_WELL = 60.0  # seconds after which a worker's death is no longer counted with those before
+ACCEPTED_AT_ONCE = 16  # connections, before what they send is read and those are closed that are one too many
+HEAD_SECONDS = 8.0  # from the connection, or the first byte of its next request, to the end of the head
+STALLED_SECONDS = 20.0  # without a byte taken of a reply
+SWEEP_SECONDS = 1.0
+MOST_OPEN, MOST_PER_ADDRESS = 400, 100
+RESERVED_FILES = 200  # for the database, pictures and connections that are being closed
+READ_BYTES = 64 * 1024  # taken of a connection at a time
+CLOSED_FIRST = ("incomplete", "idle", "returning")
+HEAD_BYTES = 32 * 1024  # of a request line and its headers
+_log = logging.getLogger(__name__)
 
 
-def check_reach(project: ServedProject, host: str) -> None:
+def check_reach(project: ServedProject, reach: Reach) -> None:
     """Refuse to show a project to the network while anybody there could label as anybody."""
-    if not is_loopback(host) and not project.people.there_are_some():
+    if not reach.is_local and not project.people.has_users():
+        place = ", ".join(reach.allow_hosts) or reach.host or "every address"
         raise ProjectError(
-            f"{host or 'every address'} can be reached by others, and the project has no users: anybody could read and "
-            "answer. Add users first (labelwise user add PROJECT NAME), or leave --host out to serve only this machine"
+            f"{place} can be reached by others, and the project has no users: anybody could read and answer. Add users "
+            "first (labelwise user add PROJECT NAME), or leave --host, --allow-host and --behind-proxy out to serve "
+            "only this machine"
         )
+
+
+def secret_folder(project: ServedProject) -> Path:
+    """Where the secret in the address of a project without users is kept."""
+    return derived_path(project.store, SECRET_FILE).parent
 
 
 class Server(uvicorn.Server):
@@ -38,6 +65,8 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: Any = None) -> None:
         await super().startup(sockets)
+        for listening in sockets or ():
+            listening.listen(BACKLOG)  # asyncio has just made it as short as what it takes at once
         if self.started:
             self._on_ready()
 
@@ -45,7 +74,7 @@ class Server(uvicorn.Server):
 def serve_project(
     project: ServedProject,
     *,
-    host: str = "127.0.0.1",
+    reach: Reach | None = None,
     port: int = 8000,
     listening: socket.socket | None = None,
     local_user: str,
@@ -57,40 +86,101 @@ def serve_project(
     Parameters
     ----------
     project : ServedProject
-    host, port : where to listen; anything but this machine only for projects with users
+    reach, port : where to listen, by default on this machine; anything but that only for projects with users
     listening : a socket that does so already, from `reach.listen`, optional
     local_user : the name of the one who works alone, where the project has no users and only this machine is served
     worker : whether to start a worker
     on_ready : called when requests are taken
     """
-    check_reach(project, host)
-    app = create_app(project, local_user=local_user if is_loopback(host) else None)
-    config = uvicorn.Config(app, host, port, log_level="warning", access_log=False, timeout_graceful_shutdown=3)
-    beside = _Beside(project) if worker else None
+    reach = reach or Reach()
+    check_reach(project, reach)
+    app = create_app(
+        project,
+        local_user=local_user if reach.is_local else None,
+        local_secret=local_secret(secret_folder(project)) if reach.is_local else None,
+        reach=reach,
+    )
+    config = server_config(app, reach, port)
+    keeper = WorkerKeeper(project) if worker else None
     try:
         Server(config, on_ready).run(sockets=None if listening is None else [listening])
     finally:
-        if beside is not None:
-            beside.stop()
+        if keeper is not None:
+            keeper.stop()
 
 
-class _Beside:
-    """The worker's process, begun a little later and again if it dies."""
+def server_config(app: Any, reach: Reach, port: int) -> uvicorn.Config:
+    """How uvicorn serves us: forwarded headers are our own business, and connections are bounded in number and time."""
+    return uvicorn.Config(
+        app,
+        reach.host,
+        port,
+        log_level="error",  # anybody could fill a log with requests that are none
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        http=Connections(reach).protocol,  # type: ignore[arg-type]  # it is called as the class would be
+        ws="none",
+        backlog=ACCEPTED_AT_ONCE,
+        h11_max_incomplete_event_size=HEAD_BYTES,
+        timeout_graceful_shutdown=3,
+    )
+
+
+class WorkerKeeper:
+    """Keeps a worker running beside the server: starts it a little later, and again if it dies.
+
+    Parameters
+    ----------
+    project : ServedProject
+    """
 
     def __init__(self, project: ServedProject) -> None:
         self._project = project
         self._process: Popen[Any] | None = None
+        self._began = 0.0
+        self._delay = WORKER_DELAY  # between a death and the next start
+        self._trouble = ""
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread = threading.Thread(target=self._watch, name="worker keeper", daemon=True)
         self._thread.start()
 
     def _watch(self) -> None:
-        delay = WORKER_DELAY
-        while not self._stopped.wait(delay):
-            gone = self._process is None or self._process.poll() is not None
-            if gone and not worker_is_running(self._project.store):
-                self._process = start_worker(self._project.store)
-            delay = min(2 * delay, 60.0)
+        while not self._stopped.wait(min(self._delay, WORKER_DELAY)):
+            try:
+                self._ensure_worker()
+                self._trouble = ""
+            except (StoreError, OSError) as error:  # the database or the machine is in trouble: look again
+                self._say(str(error))
+
+    def _ensure_worker(self) -> None:
+        """Start a worker where there is none; one that died soon after its start waits longer each time."""
+        if self._process is not None:
+            code = self._process.poll()
+            if code is None:
+                return
+            self._note_death(code)
+        if time.monotonic() < self._began + self._delay:
+            return
+        store = self._project.store
+        store.check()  # a worker beside a file that was replaced would train for another project
+        if not worker_is_running(store):
+            self._process, self._began = start_worker(store), time.monotonic()
+
+    def _note_death(self, code: int) -> None:
+        self._process = None
+        if time.monotonic() - self._began > LIVED_WELL:
+            self._delay = WORKER_DELAY
+        else:
+            longest = LONGEST_STORE_DELAY if code == StoreError.exit_code else LONGEST_DELAY
+            self._delay = min(2 * self._delay, longest)
+        self._say(f"the worker ended with code {code}; it is started again in {self._delay:.0f} s")
+
+    def _say(self, trouble: str) -> None:
+        """Once for each kind of trouble, not every time that it is looked at."""
+        if trouble != self._trouble:
+            _log.warning("%s", trouble)
+            self._trouble = trouble
 
     def stop(self) -> None:
         self._stopped.set()
@@ -98,3 +188,150 @@ class _Beside:
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
             self._process.wait()
+
+
+# -- connections -------------------------------------------------------------------------------------------------------
+
+
+def most_open() -> int:
+    """How many connections there may be, well below the number of files that the process may open."""
+    if sys.platform == "win32":
+        return MOST_OPEN
+    import resource
+
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return MOST_OPEN if soft == resource.RLIM_INFINITY else max(20, min(MOST_OPEN, (soft - RESERVED_FILES) // 2))
+
+
+class Connections:
+    """All open connections of a server, bounded in number and time; `protocol` is what uvicorn makes for each.
+
+    uvicorn has no limit on the time that the head of a request takes, and none per address. A connection is
+    *incomplete* until a whole request has come in, *busy* until it is answered, then *idle*, and *returning* while its
+    next request is coming in. Where there is no room for a new one, the oldest incomplete connection is closed, then
+    the oldest idle one, then the oldest returning one; busy ones never are.
+
+    Parameters
+    ----------
+    reach : whose named proxies may have any number of connections
+    most, per_address : of open connections; None takes as many as the system's limit allows
+    """
+
+    def __init__(self, reach: Reach, most: int | None = None, per_address: int = MOST_PER_ADDRESS) -> None:
+        self.reach = reach
+        self.most = most_open() if most is None else most
+        self.per_address = per_address
+        self._states: dict[str, dict[GuardedProtocol, None]]  # each in the order in which they became so
+        self._states = {state: {} for state in (*CLOSED_FIRST, "busy")}
+        self._by_address: dict[str, int] = {}
+        self._sweeper: asyncio.TimerHandle | None = None
+
+    def protocol(self, *arguments: Any, **named: Any) -> GuardedProtocol:
+        made = GuardedProtocol(*arguments, **named)
+        made.guard = self
+        return made
+
+    def __len__(self) -> int:
+        return sum(map(len, self._states.values()))
+
+    def add(self, new: GuardedProtocol) -> None:
+        """Take a new connection, at the cost of another one where there are too many; or close it."""
+        self._by_address[new.address] = self._by_address.get(new.address, 0) + 1
+        self._states["incomplete"][new] = None
+        if self._by_address[new.address] > self.per_address and not self.reach.is_proxy(new.address):
+            self._make_room(new, new.address)
+        elif len(self) > self.most:
+            self._make_room(new, None)
+        if self._sweeper is None:
+            self._sweeper = new.loop.call_later(SWEEP_SECONDS, self._sweep, new.loop)
+
+    def move(self, connection: GuardedProtocol, state: str) -> None:
+        """Note what a connection is now."""
+        if connection in self._states[state]:
+            return  # where it was in order
+        for others in self._states.values():
+            others.pop(connection, None)
+        self._states[state][connection] = None
+
+    def drop(self, gone: GuardedProtocol) -> None:
+        for connections in self._states.values():
+            if gone in connections:
+                del connections[gone]
+                self._by_address[gone.address] -= 1
+                if not self._by_address[gone.address]:
+                    del self._by_address[gone.address]
+
+    def _make_room(self, new: GuardedProtocol, address: str | None) -> None:
+        for state in CLOSED_FIRST:
+            for found in self._states[state]:
+                if found is not new and address in (None, found.address):
+                    self._close(found)
+                    return
+        self._close(new)
+
+    def _close(self, connection: GuardedProtocol) -> None:
+        self.drop(connection)
+        connection.transport.abort()
+
+    def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
+        now = loop.time()
+        for connection in [each for connections in self._states.values() for each in connections]:
+            if connection.is_overdue(now):
+                self._close(connection)
+        self._sweeper = loop.call_later(SWEEP_SECONDS, self._sweep, loop) if len(self) else None
+
+
+class GuardedProtocol(H11Protocol):
+    """uvicorn's protocol, which tells `guard` how far its request is."""
+
+    guard: Connections
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if hasattr(transport, "max_size"):
+            transport.max_size = READ_BYTES  # asyncio's own reads 256 KiB, for each of hundreds of connections
+        self.address = self.client[0] if self.client else ""
+        self._head_since: float | None = self.loop.time()
+        self._unsent = (0, self.loop.time())
+        self._was_answered = False
+        self.guard.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.guard.drop(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        super().data_received(data)
+        self._note(has_begun=True)
+
+    def on_response_complete(self) -> None:
+        if self.conn.trailing_data[0] and not self.transport.is_closing():
+            self.transport.close()  # the next request, sent before the reply came: no browser does that
+        self._was_answered = True
+        super().on_response_complete()
+        self._note(has_begun=False)
+
+    def _note(self, has_begun: bool) -> None:
+        """Where in a request we are; `has_begun`: something came that no request was answered for."""
+        if self.transport.is_closing():
+            return
+        coming_in = "returning" if self._was_answered else "incomplete"
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._head_since = None
+            self.guard.move(self, coming_in if self.cycle.more_body else "busy")
+        elif has_begun:
+            self._head_since = self._head_since or self.loop.time()
+            self.guard.move(self, coming_in)
+        else:
+            self.guard.move(self, "idle")
+
+    def is_overdue(self, now: float) -> bool:
+        """Whether the head of a request, or the taking of a reply, takes too long."""
+        if self._head_since is not None and now - self._head_since > HEAD_SECONDS:
+            return True
+        unsent = self.transport.get_write_buffer_size()
+        if unsent == 0 or unsent != self._unsent[0]:
+            self._unsent = (unsent, now)
+        return now - self._unsent[1] > STALLED_SECONDS

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from labelwise.labelling.figures.wording import counted, standing_lines, why_no_f1
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.web.limits import Limiter
-from labelwise.labelling.wording import counted, why_no_f1
+from labelwise.labelling.web.reach import Reach
 
 
 def _templates() -> Environment:
@@ -20,7 +21,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters |= {"counted": counted, "why_no_f1": why_no_f1}
+    templates.filters |= {"counted": counted, "standing_lines": standing_lines, "why_no_f1": why_no_f1}
     return templates
 
 
@@ -34,6 +35,9 @@ class Site:
     local_user : str or None
         Who works here alone, without signing in, as long as the project has no users; None where others can reach it.
     navigation : (title, address) of the pages
+    logins, tokens : how often wrong links, and wrong tokens of programs, may be tried
+    local_secret : what the one who works alone shows to come in
+    reach : how the server is reached
     """
 
     project: ServedProject
@@ -41,6 +45,9 @@ class Site:
     navigation: tuple[tuple[str, str], ...] = ()
     templates: Environment = field(default_factory=_templates)
     logins: Limiter = field(default_factory=Limiter)
+    tokens: Limiter = field(default_factory=Limiter)
+    local_secret: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+    reach: Reach = field(default_factory=Reach)
 
     @property
     def is_local(self) -> bool:
@@ -53,4 +60,9 @@ class Site:
 
     @property
     def title(self) -> str:
-        return Path(self.project.store.shown).stem
+        return self.project.store.name
+
+    @property
+    def public_title(self) -> str:
+        """The same for those who are not signed in, and for errors: a database is not named there."""
+        return self.project.store.name if self.project.store.is_file else "A labelling project"

@@ -2,10 +2,17 @@
 
 from labelwise.numerics.information.blocks import ArrayBlock, Block, array_blocks
 from labelwise.numerics.information.dense import DenseInformation
-from labelwise.numerics.information.greedy import greedy_information
 from labelwise.numerics.information.low_rank import LowRank, LowRankInformation
 from labelwise.numerics.information.state import Criterion, InformationState, Picks
-from labelwise.numerics.information.streamed import LowRankBlocks, Run, StreamedInformation, Task, Walk, run_here
+from labelwise.numerics.information.streamed import (
+    LowRankBlocks,
+    Run,
+    StreamedInformation,
+    Task,
+    Walk,
+    greedy_information,
+    run_here,
+)
 from labelwise.numerics.information.weights import WeightBeliefs, gram
 
 __all__ = [

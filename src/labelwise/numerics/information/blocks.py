@@ -1,7 +1,7 @@
 """Rows of a factor in blocks that may live anywhere: what is done with one block, as pure functions of small records.
 
 The streamed engine keeps, for every block, `Bounds`: what is known of its rows, never less than the truth. A function
-here takes a block, its bounds and a task, and returns new bounds and what was `Found`. All can be pickled, so that
+here takes a block, its bounds and a task, and returns new bounds and a `BlockReport`. All can be pickled, so that
 blocks, and their bounds with them, may stay on other machines; `StreamedInformation`, which hands them out in groups
 (`groups`), never looks inside bounds.
 """
@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.information import _kernels as kernels
 from labelwise.numerics.information.low_rank import check_noise
-from labelwise.numerics.information.state import FloatArray, IndexArray
+from labelwise.numerics.information.state import IndexArray
 from labelwise.numerics.information.weights import Factor, add_gram, arrays, double_blocks, residuals
 
 BLOCK_BYTES = 2**25  # of the rows of a block, in the precision they come in
@@ -26,8 +27,6 @@ FEW = 1 / 4  # share of a block up to which rows are loaded one by one: of more,
 NORM_SLACK = 1.001  # for what is rounded in norms and in γ
 MOVES_TOGETHER = 16  # rows whose number of missed moves differs by less share a matrix product
 NEGLIGIBLE = 1e-3  # twice what a bound of a gain may lose by not looking at how the precision of a row falls
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 class Block(Protocol):
@@ -110,7 +109,7 @@ class Candidates:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class BlockReport:
     """What the engine learns of a block."""
 
     candidates: Candidates | None
@@ -177,7 +176,7 @@ class Loaded:
     places: IndexArray  # (k,) in the factor
 
 
-def start_block(block: Block, _: None, task: Start) -> tuple[Bounds, Found]:
+def start_block(block: Block, _: None, task: Start) -> tuple[Bounds, BlockReport]:
     """First bounds: the variance given what is known, which is exact, and as precision that of the row's own noise.
 
     The precision of a row given the others of the rest is (1 − leverage)/noise, and leverages add up to at most r over
@@ -205,7 +204,7 @@ def start_block(block: Block, _: None, task: Start) -> tuple[Bounds, Found]:
     return bounds, replace(found, gram=total)
 
 
-def refresh_block(block: Block, bounds: Bounds, order: tuple[Refresh, News, Wanted]) -> tuple[Bounds, Found]:
+def refresh_block(block: Block, bounds: Bounds, order: tuple[Refresh, News, Wanted]) -> tuple[Bounds, BlockReport]:
     """Lower the bounds of all rows that may reach the threshold, by the moves they have missed."""
     task, news, wanted = order
     rows, is_open = bounds.rows.copy(), bounds.is_open.copy()
@@ -232,7 +231,7 @@ def refresh_block(block: Block, bounds: Bounds, order: tuple[Refresh, News, Want
     return _send(block, bounds, wanted, loaded, exact=exact)
 
 
-def rescore_block(block: Block, bounds: Bounds, wanted: Wanted) -> tuple[Bounds, Found]:
+def rescore_block(block: Block, bounds: Bounds, wanted: Wanted) -> tuple[Bounds, BlockReport]:
     """What is left under another rule; loads nothing and sends nothing."""
     return _send(block, bounds, wanted, None)
 
@@ -245,7 +244,7 @@ def residuals_block(block: Block, covariances: FloatArray) -> tuple[FloatArray, 
 
 def _send(
     block: Block, bounds: Bounds, wanted: Wanted, loaded: Loaded | None, *, exact: bool = False
-) -> tuple[Bounds, Found]:
+) -> tuple[Bounds, BlockReport]:
     """The best of the rows looked at go out as candidates and are closed; what is left is told."""
     scores, candidates = bounds.scores(wanted.rule), None
     if loaded is not None:
@@ -261,7 +260,7 @@ def _send(
     left = float(scores.max(initial=-np.inf))
     first = block.start + first_of_ties(scores, left, wanted.unit) if left > -np.inf else 0
     n_loaded = 0 if loaded is None else int(loaded.factor.shape[0])
-    return bounds, Found(candidates, left, first, n_loaded, int(n_loaded > 0))
+    return bounds, BlockReport(candidates, left, first, n_loaded, int(n_loaded > 0))
 
 
 def best_first(scores: FloatArray, indices: IndexArray, unit: float) -> IndexArray:

@@ -18,7 +18,7 @@ FEWEST_CANDIDATES = 64
 ROOM = 8  # times what is held in the end, while rows come in: making room costs a copy of what is held
 
 
-class Held:
+class BestRows:
     """The `capacity` best of the rows that come in; a few times as many until the end.
 
     Rows with a score of −inf are dropped. Features are copied once, when it is known whose.

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lapack, solve_triangular
 
+from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.information._kernels import EPS, score, tie_width
-from labelwise.numerics.information.state import Criterion, FloatArray, InformationState
+from labelwise.numerics.information.state import Criterion, InformationState
 
 SYMMETRY = 1e-8  # largest difference across the diagonal, relative to the largest entry, taken for rounding
 ROWS_WORTH_INVERTING = 1 / 64  # of the inverse: one row from the factor takes about n²/2 reads, all of them n³/3 flops

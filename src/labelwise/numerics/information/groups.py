@@ -2,7 +2,7 @@
 
 What is sent over a network, and what a scheduler counts, are groups; what is in memory at a time is still one block and
 the candidates. The functions here are those of `blocks`, over a group: they take it, the bounds of its blocks and a
-task, and return new bounds and what was `Found`. Sums over the pool are made group by group, so that they are rounded
+task, and return new bounds and a `BlockReport`. Sums over the pool are made group by group, so that they are rounded
 in the same way wherever the groups are.
 """
 
@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.information import blocks as work
-from labelwise.numerics.information.blocks import Block, Bounds, Candidates, Found, News, Refresh, Start, Wanted
-from labelwise.numerics.information.candidates import Held
-from labelwise.numerics.information.state import FloatArray, IndexArray
+from labelwise.numerics.information.blocks import Block, BlockReport, Bounds, Candidates, News, Refresh, Start, Wanted
+from labelwise.numerics.information.candidates import BestRows
+from labelwise.numerics.information.state import IndexArray
 from labelwise.numerics.information.weights import Factor
 
 FEWEST_GROUPS = 12  # where there are so many blocks: for as many workers something to do
@@ -59,7 +60,7 @@ def grouped(blocks: Sequence[Block]) -> list[Group]:
     return [Group(tuple(blocks[first:last])) for first, last in pairwise(edges)]
 
 
-def start_group(group: Group, _: None, task: Start) -> tuple[list[Bounds], Found]:
+def start_group(group: Group, _: None, task: Start) -> tuple[list[Bounds], BlockReport]:
     """First bounds of all rows, and Σ f fᵀ/noise over the group."""
     lot, total = _Lot(group, task.wanted), None
     for block, (first, last) in zip(group.blocks, pairwise(group.starts - group.start), strict=True):
@@ -75,7 +76,7 @@ def start_group(group: Group, _: None, task: Start) -> tuple[list[Bounds], Found
 
 def refresh_group(
     group: Group, bounds: Sequence[Bounds], order: tuple[Refresh, News, Wanted]
-) -> tuple[list[Bounds], Found]:
+) -> tuple[list[Bounds], BlockReport]:
     """Lower the bounds of all rows that may reach the threshold, by the moves they have missed."""
     task, news, wanted = order
     lot = _Lot(group, wanted)
@@ -84,7 +85,7 @@ def refresh_group(
     return lot.finish()
 
 
-def rescore_group(group: Group, bounds: Sequence[Bounds], wanted: Wanted) -> tuple[list[Bounds], Found]:
+def rescore_group(group: Group, bounds: Sequence[Bounds], wanted: Wanted) -> tuple[list[Bounds], BlockReport]:
     """What is left under another rule; loads nothing and sends nothing."""
     lot = _Lot(group, wanted)
     for block, known in zip(group.blocks, bounds, strict=True):
@@ -117,9 +118,9 @@ class _Lot:
 
     def __init__(self, group: Group, wanted: Wanted) -> None:
         self._group, self._wanted = group, wanted
-        self._held: Held | None = None
+        self._held: BestRows | None = None
         self._bounds: list[Bounds] = []
-        self._found: list[Found] = []
+        self._found: list[BlockReport] = []
         self._evicted: list[Candidates] = []
 
     def wanted(self) -> Wanted:
@@ -127,15 +128,15 @@ class _Lot:
         cut = -np.inf if self._held is None else self._held.cut
         return replace(self._wanted, at_least=max(self._wanted.at_least, cut))
 
-    def add(self, bounds: Bounds, found: Found) -> None:
+    def add(self, bounds: Bounds, found: BlockReport) -> None:
         self._bounds.append(bounds)
         self._found.append(found)
         if found.candidates is not None and self._wanted.at_most > 0:
             if self._held is None:
-                self._held = Held(found.candidates.factor[:0], self._wanted.at_most, self._wanted.unit)
+                self._held = BestRows(found.candidates.factor[:0], self._wanted.at_most, self._wanted.unit)
             self._make_room(self._held.add(found.candidates))
 
-    def finish(self) -> tuple[list[Bounds], Found]:
+    def finish(self) -> tuple[list[Bounds], BlockReport]:
         candidates = None
         if self._held is not None:
             candidates, evicted = self._held.finish()
@@ -146,7 +147,7 @@ class _Lot:
         ties = lefts >= left - work.tie_slack(left, self._wanted.unit)
         first = firsts[int(np.argmax(ties))] if left > -np.inf else 0
         n_loaded, n_blocks = (sum(getattr(found, name) for found in self._found) for name in ("n_loaded", "n_blocks"))
-        return self._bounds, Found(candidates, left, first, n_loaded, n_blocks)
+        return self._bounds, BlockReport(candidates, left, first, n_loaded, n_blocks)
 
     def _make_room(self, evicted: Candidates | None) -> None:
         if evicted is not None:

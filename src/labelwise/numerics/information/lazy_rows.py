@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.information import _kernels as kernels
-from labelwise.numerics.information.state import FloatArray
 from labelwise.numerics.information.weights import Factor, WeightBeliefs, arrays, double_blocks
 
 MOVES_WORTH_A_PRODUCT = 4  # fewer are faster row by row, without a copy in double precision

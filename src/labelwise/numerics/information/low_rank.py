@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.information import _kernels as kernels
 from labelwise.numerics.information.lazy_rows import Lazy, LazyRows, MoveLog, dense_row
-from labelwise.numerics.information.state import Criterion, FloatArray, InformationState, positive
+from labelwise.numerics.information.state import Criterion, InformationState, positive
 from labelwise.numerics.information.weights import Factor, WeightBeliefs, gram
 
 LARGEST_RATIO = 1e12  # of variance to noise: the relative error of a gain may reach a ten-thousandth there

@@ -9,10 +9,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.information._kernels import TIE
 
 Criterion = Literal["mi", "entropy", "mi_fixed_rest"]
-FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
 
 

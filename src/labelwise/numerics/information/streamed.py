@@ -1,4 +1,7 @@
-"""The engine on F Fᵀ + diag(noise) whose rows are never held all at once: blocks are read when they may matter."""
+"""The engine on F Fᵀ + diag(noise) whose rows are never held all at once: blocks are read when they may matter.
+
+`greedy_information` is one call for every engine.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,16 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.information import _kernels as kernels
 from labelwise.numerics.information import blocks, groups
-from labelwise.numerics.information.blocks import Block, Candidates, Found, Wanted
-from labelwise.numerics.information.candidates import Held, fitting_rows
+from labelwise.numerics.information.blocks import Block, BlockReport, Candidates, Wanted
+from labelwise.numerics.information.candidates import BestRows, fitting_rows
+from labelwise.numerics.information.dense import DenseInformation
 from labelwise.numerics.information.groups import Group, grouped
 from labelwise.numerics.information.lazy_rows import NEVER, LazyRows, MoveLog, dense_row
-from labelwise.numerics.information.state import Criterion, FloatArray, IndexArray, InformationState
+from labelwise.numerics.information.low_rank import LowRank, LowRankInformation
+from labelwise.numerics.information.state import Criterion, IndexArray, InformationState, Picks
 from labelwise.numerics.information.weights import Factor, WeightBeliefs, gram
 
 HORIZON = 0.25  # of what the best score has fallen since the start: bounds so far below it are lowered by a walk, too
@@ -205,7 +211,7 @@ class StreamedInformation(InformationState):
     def _start(self, known: FloatArray, no_rows: Factor) -> None:
         chosen, rest = known + self._given_gram(), np.array(known, dtype=np.float64)
         needs_rest, fixes_rest = self.criterion != "entropy", self.criterion == "mi_fixed_rest"
-        told, held, n_blocks, n_rows = _told(chosen), Held(no_rows, self._capacity, self._unit), 0, 0
+        told, held, n_blocks, n_rows = _told(chosen), BestRows(no_rows, self._capacity, self._unit), 0, 0
 
         def tasks() -> Iterator[Task]:
             for number, group in enumerate(self._groups):
@@ -236,7 +242,7 @@ class StreamedInformation(InformationState):
         """
         log, best = self._log, self._candidates.best()
         fall = max(0.0, self._best_at_first - best) if np.isfinite([self._best_at_first, best]).all() else 0.0
-        held, is_exact = Held(self._candidates.factor[:0], self._capacity, self._unit), self._n_walked == log.count
+        held, is_exact = BestRows(self._candidates.factor[:0], self._capacity, self._unit), self._n_walked == log.count
         if is_exact:
             self._candidates.sweep()
         held.add(self._held_now())
@@ -263,7 +269,7 @@ class StreamedInformation(InformationState):
         self._n_exact = log.count if is_exact else self._n_exact
         self._hold(held)
 
-    def _keep(self, number: int, result: tuple[Any, Found]) -> Found:
+    def _keep(self, number: int, result: tuple[Any, BlockReport]) -> BlockReport:
         self._bounds[number], found = result
         self._left[number], self._first[number] = found.left, found.first
         return found
@@ -291,7 +297,7 @@ class StreamedInformation(InformationState):
 
     # -- candidates ---------------------------------------------------------------------------------------------------
 
-    def _hold(self, held: Held) -> None:
+    def _hold(self, held: BestRows) -> None:
         kept, evicted = held.finish()
         self._put_back(evicted)
         self._indices, rows = kept.indices, kept.rows.copy()
@@ -355,3 +361,49 @@ def _told(chosen_gram: FloatArray) -> FloatArray | None:
     share = np.maximum(eigenvalues, 0.0) / (1.0 + np.maximum(eigenvalues, 0.0))
     known = share > NOTHING_TOLD
     return np.ascontiguousarray(vectors[:, known] * np.sqrt(share[known]))
+
+
+def greedy_information(
+    covariance: npt.ArrayLike | LowRank | LowRankBlocks,
+    n: int,
+    *,
+    given: npt.ArrayLike | None = None,
+    criterion: Criterion = "mi",
+    costs: npt.ArrayLike | None = None,
+    eligible: npt.ArrayLike | None = None,
+    stop_when_not_positive: bool = False,
+) -> Picks:
+    """The n variables that, taken one after the other, tell most about those not taken.
+
+    The gain of x is ½ log[var(x | chosen) / var(x | all others not chosen)], Krause, Singh & Guestrin, JMLR 2008; the
+    variable with the highest gain per cost is taken, the first of those within a relative 1e-10.
+
+    Parameters
+    ----------
+    covariance : (n, n) array, or `LowRank`, which is never formed, or `LowRankBlocks`, whose factor is not held either
+    n : how many; all that are open where they are fewer
+    given : indices conditioned on from the start, say the labelled items
+    criterion : "mi"; "entropy", the numerator alone: the most uncertain given what was chosen; "mi_fixed_rest", where
+        the denominator stays what it was at the start: var(x | all others not given)
+    costs : (n,) positive, or one number. "entropy" takes the highest variance per cost
+    eligible : (n,) mask of what may be picked; what may not still belongs to the rest
+    stop_when_not_positive : end when no gain is positive, instead of going on by entropy
+
+    Examples
+    --------
+    On a line of nine points entropy begins at an end, mutual information in the middle, where there is more to tell of:
+
+    >>> import numpy as np
+    >>> x = np.arange(9.0)
+    >>> covariance = np.exp(-0.5 * np.subtract.outer(x, x) ** 2) + 0.01 * np.eye(9)
+    >>> greedy_information(covariance, 3).indices, greedy_information(covariance, 3, criterion="entropy").indices
+    (array([4, 1, 7]), array([0, 5, 8]))
+    """
+    state: InformationState
+    if isinstance(covariance, LowRank):
+        state = LowRankInformation(covariance, given=given, criterion=criterion, costs=costs, eligible=eligible)
+    elif isinstance(covariance, LowRankBlocks):
+        state = StreamedInformation(covariance, given=given, criterion=criterion, costs=costs, eligible=eligible)
+    else:
+        state = DenseInformation(covariance, given=given, criterion=criterion, costs=costs, eligible=eligible)
+    return state.pick(n, stop_when_not_positive=stop_when_not_positive)

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 
+from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.information._kernels import EPS, add_outer, add_sparse_gram, all_row_forms
-from labelwise.numerics.information.state import FloatArray
 
 Factor: TypeAlias = "npt.NDArray[Any] | sp.csr_array"
 BLOCK_BYTES = 2**23  # of rows cast to double precision: small enough to stay in cache, large enough to share out

@@ -1,5 +1,6 @@
 // The labelling view: which question is shown, what was said of it, and where it goes.
 
+import { AddBox } from "./adding.js";
 import { markFor, showItem } from "./item.js";
 import { LabelList, percent } from "./labels.js";
 import { Failure, Outbox, Server, storage } from "./outbox.js";
@@ -8,22 +9,36 @@ const $ = (id) => document.getElementById(id);
 const { project, who, leaseSeconds } = document.body.dataset;
 const AHEAD = 3; // items to have questions about: the one shown and what comes next, also without a connection
 const POLL = 1500; // milliseconds between looks for questions where there are none
+const GUARD = 250; // milliseconds that an item must be on screen before a key or a click says anything of it
+const MOST_GIVEN_BACK = 200; // leases in one request
+const MOST_KEPT = 200; // answers of which the page knows the marks, for undo
 const FEW = { least: 3, most: 8, unbelieved: 30 }; // questions one by one
 const VALUE = { yes: true, no: false, unsure: null };
+const NOTHING_SAID = "There is nothing new to save. Say yes or no, or skip the rest of this item; what was saved stays.";
+const ENTER_DOUBLED = "Enter came at once after the one that marked a label, so it does not count. Press it again to save.";
+const NOTHING_MARKED =
+  "Nothing is marked. Press Shift+Enter (or the button “No label fits”) to save that no label applies.";
+const TOO_EARLY = "That came before the item was on screen, so it does not count. Look at the item, then do it again.";
 
 const server = new Server();
 const remembered = (name) => `labelwise:${project}:${who}:${name}`;
 const state = {
   questions: [], // those that are ours and not answered, in order
-  said: JSON.parse(storage.get(remembered("draft")) ?? "{}"), // by lease and label
+  wholes: new Map(), // all open labels of an item, by its name
+  unwanted: [], // leases to give back: of a label that another lease has, or with nothing left to ask
+  said: JSON.parse(storage.get(remembered("marks")) ?? "{}"), // by item and label, not sent yet
+  trail: { item: null, steps: [] }, // what was said of the item on the page, in order, to take it back step by step
   done: [], // what was answered or skipped here, for undo
   mode: storage.get(remembered("mode")),
   place: 0, // of the question shown, one by one
-  shown: null, // the lease whose item is on the page
-  earlier: [], // answered questions about the item on the page
+  shown: null, // what is on the page: mode, item and labels or leases
+  item: null, // whose text is on the page
+  paintedAt: null, // when it came on screen
+  searchedAt: -Infinity, // when a label was marked by Enter in a search, if that was the last key
   saved: 0,
   busy: false,
 };
+let pressedAt = 0; // when the key or button under way was pressed
 const outbox = new Outbox(server, project, who, () => ({ items: AHEAD, have: state.questions.map((q) => q.lease) }), {
   saved: (entry, reply) => {
     state.saved += 1;
@@ -34,18 +49,32 @@ const outbox = new Outbox(server, project, who, () => ({ items: AHEAD, have: sta
     take(reply);
   },
   refused: (entry, message) => {
-    state.done = state.done.filter((each) => each.lease !== entry.lease);
-    tell($("refused"), `Item ${entry.question.item} was not saved: ${message}.`);
+    const done = state.done.find((each) => each.lease === entry.lease);
+    state.done = state.done.filter((each) => each !== done);
+    if (done) state.said = { ...state.said, [done.item]: done.said }; // in case it is asked again
+    tell($("refused"), `Item ${entry.item ?? entry.question.item} was not saved: ${message}.`);
     look();
   },
   changed: () => showSaved(),
 });
 const list = new LabelList({
+  may: () => counts(),
   say: (row, say) => {
-    remember(row.lease, row.name, say);
+    remember(row.name, say);
     showActions();
   },
+  searched: () => (state.searchedAt = pressedAt),
+  enter: (event) => enter(event),
   here: (label) => markFor(label),
+});
+const addBox = new AddBox({
+  rows: () => {
+    const said = marks();
+    return state.questions.length ? labelsOf(state.item).filter(({ name }) => !(name in said)) : [];
+  },
+  add: (name) => addLabel(name),
+  enter: (event) => enter(event),
+  leave: () => $("asked").focus({ preventScroll: true }),
 });
 
 // -- questions --------------------------------------------------------------------------------------------------------
@@ -53,19 +82,59 @@ const list = new LabelList({
 // What the server says is ours: known ones keep their place, new ones come after them.
 function take(reply) {
   const known = new Map(state.questions.map((question) => [question.lease, question]));
-  for (const question of reply.questions) known.set(question.lease, question);
+  for (const question of reply.questions) known.set(question.lease, learn(question));
   const ours = new Set(reply.yours);
-  state.questions = [...known.values()].filter((q) => ours.has(q.lease) && !outbox.holds(q.lease));
+  const sent = outbox.leases();
+  state.questions = askable([...known.values()].filter((q) => ours.has(q.lease) && !sent.has(q.lease)));
   state.waiting = reply.waiting;
+  const items = new Set([...state.questions, ...state.done].map(({ item }) => item));
+  for (const item of state.wholes.keys()) if (!items.has(item)) state.wholes.delete(item);
   show();
+  if (state.unwanted.length) lookSoon(POLL / 10);
+}
+
+// Note all labels of an item, which come with one of the questions about it.
+function learn(question) {
+  const all = question.whole ?? question.labels;
+  if (all.length) state.wholes.set(question.item, all);
+  return question;
+}
+
+// No label of an item is asked about twice, whatever the leases say; those that would do it are given back.
+function askable(questions) {
+  const had = new Map();
+  const kept = [];
+  for (const question of questions) {
+    if (!had.has(question.item)) had.set(question.item, answeredHere(question.item));
+    const names = had.get(question.item);
+    const labels = question.labels.filter(({ name }) => !names.has(name));
+    for (const { name } of labels) names.add(name);
+    if (labels.length) kept.push({ ...question, labels });
+    else state.unwanted.push(question.lease);
+  }
+  return kept;
+}
+
+// Labels of an item that were answered on this page.
+function answeredHere(item) {
+  return new Set(state.done.filter((done) => done.item === item).flatMap((done) => Object.keys(done.values)));
 }
 
 let lookAgain = null;
+function lookSoon(wait) {
+  clearTimeout(lookAgain);
+  lookAgain = setTimeout(look, wait);
+}
+
 async function look() {
   clearTimeout(lookAgain);
+  const back = state.unwanted.slice(0, MOST_GIVEN_BACK);
   try {
-    take(await server.post("/api/ask", { items: AHEAD, have: state.questions.map((q) => q.lease) }));
-    lookAgain = setTimeout(look, state.questions.length ? 1000 * Math.min(leaseSeconds / 3, 60) : POLL);
+    const have = state.questions.map((q) => q.lease);
+    const reply = await server.post("/api/ask", { items: AHEAD, have, give_back: back });
+    state.unwanted = state.unwanted.filter((lease) => !back.includes(lease));
+    take(reply);
+    if (!state.unwanted.length) lookSoon(state.questions.length ? 1000 * Math.min(leaseSeconds / 3, 60) : POLL);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     if (!state.questions.length) {
@@ -73,27 +142,60 @@ async function look() {
       state.waiting = error.status === 401 ? signedOut() : kept;
       show();
     }
-    lookAgain = setTimeout(look, POLL);
+    lookSoon(POLL);
   }
 }
 
 const bundle = () => state.questions.filter((question) => question.item === state.questions[0]?.item);
-const saidOf = (lease) => state.said[lease] ?? {};
+const bare = (said) => Object.assign(Object.create(null), said); // a label may be called "constructor"
+const saidOf = (item) => bare(Object.hasOwn(state.said, item) ? state.said[item] : {});
 
-function remember(lease, label, say) {
-  const said = { ...saidOf(lease) };
+// Every label of an item that may be answered: those asked about and those that nobody asked about.
+function labelsOf(item) {
+  const had = answeredHere(item);
+  const asked = state.questions.filter((question) => question.item === item).flatMap((question) => question.labels);
+  const rows = new Map();
+  for (const row of [...(state.wholes.get(item) ?? []), ...asked]) {
+    if (!had.has(row.name) && !rows.has(row.name)) rows.set(row.name, row);
+  }
+  return [...rows.values()];
+}
+
+// What is said of the item on the page and not sent yet.
+function marks() {
+  const item = state.questions[0]?.item;
+  const open = new Set(labelsOf(item).map(({ name }) => name));
+  return bare(Object.fromEntries(Object.entries(saidOf(item)).filter(([name]) => open.has(name))));
+}
+
+function remember(label, say) {
+  const { item } = state.questions[0];
+  state.trail.steps.push({ label, before: saidOf(item)[label] ?? null });
+  setMark(item, label, say);
+}
+
+function setMark(item, label, say) {
+  const said = saidOf(item);
   if (say === null) delete said[label];
   else said[label] = say;
-  state.said[lease] = said;
-  const kept = new Set(state.questions.map((question) => question.lease));
-  for (const other of Object.keys(state.said)) if (!kept.has(other)) delete state.said[other];
-  storage.set(remembered("draft"), JSON.stringify(state.said));
+  keep(item, said);
+}
+
+// Keep what is said of an item, also over a reload; items that are no longer ours are forgotten.
+function keep(item, said) {
+  const ours = new Set(state.questions.map((question) => question.item));
+  const kept = Object.entries(state.said).filter(([name]) => name !== item && ours.has(name));
+  if (Object.keys(said).length) kept.push([item, said]);
+  state.said = Object.fromEntries(kept);
+  storage.set(remembered("marks"), JSON.stringify(state.said));
 }
 
 // The few questions about an item worth asking one by one: the most doubtful labels of a whole item, or its pairs.
 function steps() {
   return bundle().flatMap((question) => {
     const labels = question.labels.map(({ name, p }) => ({ lease: question.lease, name, p }));
+    const again = labels.filter(({ name }) => question.again?.has(name)); // asked before, and taken back
+    if (again.length) return again;
     if (labels.length === 1) return labels;
     if (labels[0].p === null) return labels.slice(0, FEW.unbelieved);
     const byDoubt = labels.sort((a, b) => Math.abs(a.p - 0.5) - Math.abs(b.p - 0.5));
@@ -101,60 +203,128 @@ function steps() {
   });
 }
 
-const mode = () => state.mode ?? (state.questions[0]?.labels.length === 1 ? "single" : "whole");
+const mode = () => state.mode ?? (state.questions[0]?.labels.length === 1 || state.questions[0]?.again ? "single" : "whole");
 const isWhole = () => mode() === "whole";
 
 // -- answering --------------------------------------------------------------------------------------------------------
 
-function send(question, kind, says) {
+// Whether what is done now counts: the item has been on screen for a moment.
+function counts() {
+  if (state.busy || !state.questions.length) return false;
+  if (state.paintedAt !== null && pressedAt >= state.paintedAt + GUARD) return true;
+  tell($("hint"), TOO_EARLY);
+  return false;
+}
+
+// Send what was said in answer to these questions, which are about one item; the first has the lease that it goes by.
+function send(questions, kind, says, options = {}) {
+  const [{ lease, item }] = questions;
+  const leases = questions.map((question) => question.lease);
   const values = Object.fromEntries(Object.entries(says).map(([label, say]) => [label, VALUE[say]]));
-  state.questions = state.questions.filter((other) => other !== question);
-  state.done.push({ lease: question.lease, question, says, event: null });
-  if (question.labels.length === 1 && kind === "answer") {
-    state.earlier.push({ item: question.item, name: question.labels[0].name, say: Object.values(says)[0] });
-  }
-  outbox.add({ kind, lease: question.lease, values, question });
+  const asked = isWhole() ? null : new Set(steps().map(({ name }) => name));
+  const said = saidOf(item);
+  state.done.push({ lease, item, kind, questions, values, said, steps: state.trail.steps, asked, event: null, ...options });
+  state.done = state.done.slice(-MOST_KEPT);
+  state.questions = state.questions.filter((other) => !leases.includes(other.lease));
+  state.trail = { item, steps: [] };
+  keep(item, {});
+  outbox.add({ kind, lease, leases, values, item, whole: options.isPart !== true });
+}
+
+// Answer several questions about the item, or more than they ask about, in one request.
+function sendItem(says, questions = bundle(), options = {}) {
+  const asked = new Set(questions[0].labels.map(({ name }) => name));
+  const isPlain = questions.length === 1 && Object.keys(says).every((name) => asked.has(name));
+  send(questions, isPlain ? "answer" : "answer_item", says, options);
 }
 
 function save() {
-  if (!state.questions.length) return;
+  if (!counts()) return;
+  if (pressedAt < state.searchedAt + GUARD) return tell($("hint"), ENTER_DOUBLED);
   const rest = isWhole() ? $("rest").value : "open";
-  const answers = bundle().map((question) => {
-    const says = { ...saidOf(question.lease) };
-    for (const { name } of question.labels) if (!(name in says) && rest === "no") says[name] = "no";
-    return [question, says];
-  });
-  if (answers.every(([, says]) => Object.keys(says).length === 0)) {
-    tell($("refused"), "Nothing is said of this item yet. Say yes or no, or skip it.");
+  const says = marks();
+  if (Object.keys(says).length === 0) {
+    tell($("hint"), isWhole() && rest === "no" ? NOTHING_MARKED : NOTHING_SAID);
     return;
   }
-  for (const [question, says] of answers) send(question, Object.keys(says).length ? "answer" : "skip", says);
+  saveWith(says, rest);
+}
+
+// An item that has none of the labels: never by Enter alone, which may be doubled.
+function saveNone() {
+  if (!isWhole() || Object.keys(marks()).length) save();
+  else if (counts()) saveWith({}, "no");
+}
+
+function saveWith(says, rest) {
+  const unmarked = rest === "no" ? labelsOf(state.item).filter(({ name }) => !(name in says)) : [];
+  sendItem({ ...says, ...Object.fromEntries(unmarked.map(({ name }) => [name, "no"])) });
   next();
+}
+
+function enter(event) {
+  if (event.shiftKey) saveNone();
+  else save();
 }
 
 function skip() {
-  if (!state.questions.length) return;
+  if (!counts()) return;
   const asked = bundle();
-  for (const question of isWhole() ? asked : asked.filter((q) => q.lease === steps()[state.place].lease)) {
-    send(question, "skip", {});
-  }
+  if (isWhole()) send(asked, asked.length === 1 ? "skip" : "skip_item", {});
+  else skipStep(asked.find((question) => question.lease === steps()[state.place].lease));
   next();
 }
 
-// One question answered: the lease is sent when nothing is left to ask about it.
+// One question skipped; labels that were added to the item are not.
+function skipStep(question) {
+  const asked = new Set(question.labels.map(({ name }) => name));
+  const added = Object.fromEntries(Object.entries(marks()).filter(([name]) => !asked.has(name)));
+  if (Object.keys(added).length) sendItem(added, withAnswered(question, added), { isPart: true });
+  else send([question], "skip", {});
+}
+
+// A question, and the others about single labels of the item that are answered, too.
+function withAnswered(question, says) {
+  const others = bundle().filter((q) => q.lease !== question.lease && q.labels.every(({ name }) => name in says));
+  return [question, ...others];
+}
+
+// One question answered: the lease is sent when nothing is left to ask about it, with the labels that were added.
 function sayStep(say) {
   const asked = steps()[state.place];
-  if (!asked) return;
-  remember(asked.lease, asked.name, say);
-  const open = steps().filter(({ lease, name }) => lease === asked.lease && !(name in saidOf(lease)));
+  if (!asked || !counts()) return;
+  remember(asked.name, say);
+  const says = marks();
+  const open = steps().filter(({ lease, name }) => lease === asked.lease && !(name in says));
   if (open.length === 0) {
-    send(state.questions.find((question) => question.lease === asked.lease), "answer", saidOf(asked.lease));
+    const question = state.questions.find((each) => each.lease === asked.lease);
+    sendItem(says, withAnswered(question, says), { isPart: true, byStep: true });
     next();
   } else {
-    const after = steps().findIndex(({ lease, name }, place) => place > state.place && !(name in saidOf(lease)));
-    state.place = after >= 0 ? after : steps().findIndex(({ lease, name }) => !(name in saidOf(lease)));
+    const after = steps().findIndex(({ name }, place) => place > state.place && !(name in says));
+    state.place = after >= 0 ? after : firstOpenStep();
     showSteps();
   }
+}
+
+function firstOpenStep() {
+  const said = marks();
+  return Math.max(0, steps().findIndex(({ name }) => !(name in said)));
+}
+
+// Yes to a label that was found by typing, one by one; whether it counted.
+function addLabel(name) {
+  if (!counts()) return false;
+  state.searchedAt = pressedAt;
+  const place = steps().findIndex((asked) => asked.name === name);
+  if (place >= 0) {
+    state.place = place;
+    sayStep("yes");
+  } else {
+    remember(name, "yes");
+    showSteps();
+  }
+  return true;
 }
 
 function next() {
@@ -163,26 +333,18 @@ function next() {
   if (!state.questions.length) look();
 }
 
+// -- taking back ------------------------------------------------------------------------------------------------------
+
+// The last thing said of the item on the page or, where nothing is said of it, the last answer or skip.
 async function undo() {
   if (state.busy) return;
+  $("refused").hidden = true;
+  if (takeStepBack()) return;
   state.busy = true;
   try {
     const last = state.done.at(-1);
-    let question = last?.question;
-    if (!last || !outbox.withdraw(last.lease)) {
-      await outbox.quiet();
-      question = await server.post("/api/undo", last?.event ? { event: last.event } : {});
-    }
-    state.done.pop();
-    const repeated = state.earlier.findLastIndex((each) => each.name === question.labels[0]?.name);
-    if (repeated >= 0) state.earlier.splice(repeated, 1);
-    state.questions = [question, ...state.questions.filter((other) => other.lease !== question.lease)];
-    const open = new Set(question.labels.map(({ name }) => name));
-    state.said[question.lease] = Object.fromEntries(Object.entries(last?.says ?? {}).filter(([name]) => open.has(name)));
-    if (mode() === "single") state.said[question.lease] = {};
-    state.shown = null;
-    $("saved").textContent = "Taken back";
-    show();
+    const questions = await takeBack(last);
+    if (questions) reopen(last, questions);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     const told = error.status === 0 ? "There is no connection; what is saved can be taken back when it is there" : error.message;
@@ -190,6 +352,55 @@ async function undo() {
   } finally {
     state.busy = false;
   }
+}
+
+function takeStepBack() {
+  const step = state.questions.length ? state.trail.steps.pop() : undefined;
+  if (!step) return false;
+  setMark(state.item, step.label, step.before);
+  if (isWhole()) list.repaint(step.label);
+  else {
+    const place = steps().findIndex(({ name }) => name === step.label);
+    state.place = place >= 0 ? place : state.place;
+    showSteps();
+  }
+  $("saved").textContent = `Taken back: ${step.label}`;
+  showActions();
+  return true;
+}
+
+// The questions that an answer or skip was to, ours again; null where it was refused meanwhile.
+async function takeBack(last) {
+  if (!last) return [await server.post("/api/undo", {})];
+  if (outbox.withdraw(last.lease)) return last.questions;
+  await outbox.quiet();
+  if (outbox.withdraw(last.lease)) return last.questions;
+  if (!state.done.includes(last)) return null;
+  return [await server.post("/api/undo", { event: last.event })];
+}
+
+function reopen(last, questions) {
+  const { item } = questions[0];
+  state.done = state.done.filter((done) => done !== last);
+  const taken = last?.byStep ? last.steps.at(-1) : undefined;
+  const again = questions.map((question) => ({ ...learn(question), again: last?.asked ?? null }));
+  const leases = new Set(again.map((question) => question.lease));
+  state.questions = askable([...again, ...state.questions.filter((other) => !leases.has(other.lease))]);
+  $("saved").textContent = "Taken back";
+  if (!state.questions.some((question) => leases.has(question.lease))) {
+    show();
+    tell(
+      $("refused"),
+      `Your answer about item ${item} is taken back. Others have answered the rest of it meanwhile, so nothing is left to ask about it. To answer all the same, open it in Browse.`,
+    );
+    lookSoon(0);
+    return;
+  }
+  state.trail = { item, steps: (last?.steps ?? []).filter((step) => step !== taken) };
+  keep(item, last?.said ?? {});
+  if (taken) setMark(item, taken.label, taken.before);
+  state.shown = null;
+  show();
 }
 
 // -- showing ----------------------------------------------------------------------------------------------------------
@@ -203,21 +414,27 @@ function show() {
     $(each).hidden = mode() !== each;
   }
   if (!question) {
-    state.shown = null;
+    state.shown = state.item = state.paintedAt = null;
+    delete document.documentElement.dataset.ready;
     $("waiting").textContent = state.waiting ?? "The next question is on its way …";
     return;
   }
-  const key = `${mode()} ${bundle().map((q) => q.lease).join(" ")}`;
+  const parts = isWhole() ? labelsOf(question.item).map(({ name }) => name) : bundle().map((q) => q.lease);
+  const key = JSON.stringify([mode(), question.item, parts]);
   if (state.shown === key) return;
-  const isNewItem = state.item !== question.item || state.shown === null;
+  const isNewItem = state.item !== question.item;
   state.shown = key;
   state.item = question.item;
-  state.place = 0;
-  state.earlier = state.earlier.filter((each) => each.item === question.item);
+  if (state.trail.item !== question.item) {
+    state.trail = { item: question.item, steps: Object.keys(marks()).map((label) => ({ label, before: null })) };
+  }
+  state.place = firstOpenStep();
   if (isNewItem) {
     showItem(question);
+    addBox.clear();
     document.querySelector(".item").scrollTop = 0;
     if (window.scrollY > 0) window.scrollTo(0, 0);
+    waitUntilPainted();
   }
   if (isWhole()) showList();
   else showSteps();
@@ -225,10 +442,24 @@ function show() {
   document.documentElement.dataset.question = question.lease; // for whoever measures
 }
 
+// Note when the item is on screen: its pictures are there, and two frames have begun since it was put in.
+async function waitUntilPainted() {
+  const page = document.documentElement;
+  const turn = (state.turn = {});
+  state.paintedAt = null;
+  delete page.dataset.ready;
+  await Promise.allSettled([...$("pictures").querySelectorAll("img")].map((image) => image.decode()));
+  for (let frame = 0; frame < 2; frame += 1) await new Promise((resolve) => requestAnimationFrame(resolve));
+  if (state.turn !== turn) return;
+  state.paintedAt = performance.now();
+  setTimeout(() => {
+    if (state.turn === turn) page.dataset.ready = state.item ?? ""; // for whoever presses keys as soon as they count
+  }, GUARD);
+}
+
 function showList() {
-  const rows = bundle().flatMap((q) => q.labels.map(({ name, p }) => ({ lease: q.lease, name, p })));
   markFor(null);
-  list.show(rows, (row) => saidOf(row.lease)[row.name] ?? null);
+  list.show(labelsOf(state.item), (row) => saidOf(state.item)[row.name] ?? null);
   list.settleOn(list.here() ?? list.visible()[0]);
   markFor(null);
 }
@@ -237,19 +468,26 @@ function showSteps() {
   const all = steps();
   const asked = all[state.place];
   if (!asked) return;
-  const answered = state.earlier.length;
+  const said = marks();
+  const earlier = state.done.filter((done) => done.item === state.item && Object.keys(done.values).length);
+  const answered = earlier.reduce((sum, done) => sum + done.questions.length, 0);
   const number = answered + all.length;
   $("step").textContent = number === 1 ? "One question" : `Question ${answered + state.place + 1} of ${number} about this item`;
   $("asked").textContent = asked.name;
   showBelief(asked.p);
-  const say = saidOf(asked.lease)[asked.name];
+  const say = said[asked.name];
   for (const button of document.querySelectorAll("#single button[data-say]")) {
     button.setAttribute("aria-pressed", String(button.dataset.say === say));
   }
-  const earlier = state.earlier.map(({ name, say: told }) => step(name, told, false));
-  const others = all.map(({ lease, name }, place) => step(name, saidOf(lease)[name], place === state.place));
-  $("steps").replaceChildren(...earlier, ...others);
-  $("steps").hidden = earlier.length + others.length === 1;
+  const names = new Set(all.map(({ name }) => name));
+  const added = Object.entries(said).filter(([name]) => !names.has(name));
+  const lines = [
+    ...earlier.flatMap((done) => Object.entries(done.said).map(([name, told]) => step(name, told, false))),
+    ...added.map(([name, told]) => step(name, `${told}, added`, false)),
+    ...all.map(({ name }, place) => step(name, said[name], place === state.place)),
+  ];
+  $("steps").replaceChildren(...lines);
+  $("steps").hidden = lines.length === 1;
   markFor(asked.name);
   $("asked").focus({ preventScroll: true });
   showActions();
@@ -277,13 +515,14 @@ function showBelief(p) {
 }
 
 function showActions() {
-  const says = bundle().flatMap((question) => Object.values(saidOf(question.lease)));
-  const total = bundle().reduce((sum, question) => sum + question.labels.length, 0);
+  const says = Object.values(marks());
+  const total = state.questions.length ? labelsOf(state.item).length : 0;
   const marked = ["yes", "no", "unsure"].map((say) => [say, says.filter((each) => each === say).length]);
   const told = marked.filter(([, count]) => count).map(([say, count]) => `${count} ${say}`);
   $("rest-line").hidden = !isWhole();
   $("rest-line").firstChild.textContent = `${told.join(", ") || "none marked"}; the other ${total - says.length}: `;
   $("save").disabled = !isWhole() && says.length === 0;
+  $("none").hidden = !isWhole() || says.length > 0 || $("rest").value !== "no";
 }
 
 function showSaved() {
@@ -292,7 +531,7 @@ function showSaved() {
   line.dataset.state = waiting ? "waiting" : state.saved ? "saved" : "none";
   line.dataset.saved = String(state.saved);
   if (waiting) line.textContent = outbox.trouble ? `${waiting} waiting to be sent` : "saving …";
-  else line.textContent = state.saved ? `✓ saved, ${state.saved} so far` : "Nothing answered yet";
+  else line.textContent = state.saved ? `✓ saved, ${state.saved} so far` : "Nothing answered on this page yet";
   const trouble = outbox.trouble;
   $("queue").hidden = !trouble;
   if (trouble) {
@@ -305,7 +544,7 @@ function showSaved() {
   }
 }
 
-const signedOut = () => "You are signed out: open a new link in another tab.";
+const signedOut = () => "You are signed out: open your link, or the address that labelwise serve prints, in another tab.";
 
 function tell(box, text) {
   box.textContent = text;
@@ -330,6 +569,7 @@ function stepKey(event) {
   if (event.key in says) sayStep(says[event.key]);
   else if (event.key === "ArrowDown" || event.key === "ArrowRight") moveStep(1);
   else if (event.key === "ArrowUp" || event.key === "ArrowLeft") moveStep(-1);
+  else if (event.key === "/") $("add").focus();
   else return false;
   return true;
 }
@@ -339,21 +579,31 @@ const ANYWHERE = {
   z: undo,
   m: () => setMode(isWhole() ? "single" : "whole"),
   "?": () => $("help").showModal(),
-  Enter: save,
+  Enter: enter,
 };
+const MOVES = ["ArrowDown", "ArrowUp", "ArrowLeft", "ArrowRight", "j", "k", "Tab"];
 
+for (const kind of ["keydown", "click"]) {
+  const note = (event) => {
+    pressedAt = event.timeStamp;
+    $("hint").hidden = true; // it was about what was done before
+    if (event.key !== "Enter") state.searchedAt = -Infinity; // only the next key can be the same one, doubled
+  };
+  document.addEventListener(kind, note, { capture: true });
+}
 document.addEventListener("keydown", (event) => {
   const at = document.activeElement;
   if (event.ctrlKey || event.metaKey || event.altKey || $("help").open) return;
   if (["INPUT", "SELECT", "TEXTAREA"].includes(at?.tagName)) return;
-  if (event.repeat && event.key in ANYWHERE) return; // a key held down answers once
+  if (event.repeat && !MOVES.includes(event.key)) return event.preventDefault(); // a key held down answers once
   const pressesItself = ["BUTTON", "A", "SUMMARY"].includes(at?.tagName) && ["Enter", " "].includes(event.key);
   if (pressesItself) return;
-  if (event.key in ANYWHERE) ANYWHERE[event.key]();
+  if (event.key in ANYWHERE) ANYWHERE[event.key](event);
   else if (!state.questions.length || !(isWhole() ? list.key(event) : stepKey(event))) return;
   event.preventDefault();
 });
 $("save").addEventListener("click", save);
+$("none").addEventListener("click", saveNone);
 $("skip").addEventListener("click", skip);
 $("undo").addEventListener("click", undo);
 $("rest").addEventListener("change", showActions);

@@ -8,8 +8,21 @@ const PARTS = /\s*(?:\/|:|>|\.|\|)\s*/; // "sport/tennis", "sport: tennis", "spo
 export const percent = (p) => (p === null ? "" : p > 0.995 ? "> 99 %" : p < 0.005 ? "< 1 %" : `${Math.round(100 * p)} %`);
 const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 
+// Whether a name contains every word of a text, without regard to case and marks.
+export function matcher(text) {
+  const words = plain(text).split(/\s+/).filter(Boolean);
+  return (name) => words.every((word) => plain(name).includes(word));
+}
+
+// Whether "/" in a search box begins a new search. It is a letter where a label contains what would then be typed.
+export function isNewSearch(box, rows) {
+  const { value, selectionStart, selectionEnd } = box;
+  const typed = `${value.slice(0, selectionStart)}/${value.slice(selectionEnd)}`;
+  return typed.trim() === "/" || !rows.some(({ name }) => matcher(typed)(name));
+}
+
 export class LabelList {
-  // on: {say(row, say), here(label or null)}; a row is {lease, name, p}
+  // on: {may(): whether what is said counts, say(row, say), searched(), enter(event), here(label or null)}; a row is {name, p}
   constructor(on) {
     this.on = on;
     this.box = document.getElementById("groups");
@@ -17,7 +30,10 @@ export class LabelList {
     this.by = document.getElementById("group-by");
     this.live = document.getElementById("found");
     this.rows = [];
-    this.search.addEventListener("input", () => this.filter());
+    this.search.addEventListener("input", () => {
+      this.tell("");
+      this.filter();
+    });
     this.search.addEventListener("keydown", (event) => this.searchKey(event));
     this.by.addEventListener("change", () => this.draw());
     this.box.addEventListener("click", (event) => this.clicked(event));
@@ -33,6 +49,7 @@ export class LabelList {
     this.rows = rows;
     this.says = says;
     this.search.value = "";
+    this.tell("");
     this.draw();
   }
 
@@ -137,7 +154,8 @@ export class LabelList {
   }
 
   filter() {
-    const wanted = plain(this.search.value).split(/\s+/).filter(Boolean);
+    const text = this.search.value.trim();
+    const wanted = plain(text).split(/\s+/).filter(Boolean);
     if (wanted.length) for (const list of this.box.querySelectorAll("ul")) this.unfold(list);
     for (const item of this.elements) item.hidden = !wanted.every((word) => item.dataset.plain.includes(word));
     for (const details of this.box.querySelectorAll("details")) {
@@ -149,7 +167,8 @@ export class LabelList {
     const visible = this.visible();
     for (const key of this.box.querySelectorAll(".key:not(:empty)")) key.textContent = "";
     visible.slice(0, 9).forEach((item, place) => (item.querySelector(".key").textContent = String(place + 1)));
-    if (wanted.length) this.tell(`${visible.length} of ${this.rows.length} ${this.rows.length === 1 ? "label" : "labels"}`);
+    if (wanted.length && !visible.length) this.tell(`No open label contains “${text}”.`);
+    else if (wanted.length) this.tell(`${visible.length} of ${this.rows.length} ${this.rows.length === 1 ? "label" : "labels"}`);
     this.settleOn(visible[0] ?? null, false);
   }
 
@@ -185,42 +204,75 @@ export class LabelList {
     this.settleOn(visible[focused ? Math.min(Math.max(place + step, 0), visible.length - 1) : Math.max(place, 0)]);
   }
 
+  // Mark a label, or take the same mark back; whether it counted.
   say(item, say) {
-    if (!item) return;
+    if (!item || !this.on.may()) return false;
     const before = this.says(item.row);
     this.on.say(item.row, before === say ? null : say);
     this.paint(item);
     this.tell(`${item.row.name}: ${before === say ? "unmarked" : SPOKEN[say]}`);
+    return true;
+  }
+
+  // Mark a label; pressed again the mark stays, so that a key pressed twice says the same.
+  sayAgain(item, say) {
+    if (!item || this.says(item.row) !== say) return this.say(item, say);
+    if (!this.on.may()) return false;
+    this.tell(`“${item.row.name}” is already marked.`);
+    return true;
+  }
+
+  // A mark was changed elsewhere.
+  repaint(name) {
+    const item = this.elements.find((each) => each.row.name === name);
+    if (!item) return;
+    this.paint(item);
+    this.tell("");
+    this.settleOn(item);
   }
 
   // A key that was meant for the labels; whether it was.
   key(event) {
-    const says = { y: "yes", n: "no", u: "unsure", " ": "yes" };
+    const says = { y: "yes", n: "no", u: "unsure" };
     if (event.key in says) {
-      this.say(this.here(), says[event.key]);
-      if (event.key !== " ") this.move(1);
-    } else if (event.key === "ArrowDown" || event.key === "j") this.move(1);
+      if (this.sayAgain(this.here(), says[event.key])) this.move(1);
+    } else if (event.key === " ") this.say(this.here(), "yes");
+    else if (event.key === "ArrowDown" || event.key === "j") this.move(1);
     else if (event.key === "ArrowUp" || event.key === "k") this.move(-1);
     else if (/^[1-9]$/.test(event.key)) {
       const item = this.visible()[Number(event.key) - 1];
-      this.say(item, "yes");
-      this.settleOn(item ?? this.here());
-    } else if (event.key === "/") this.search.focus();
-    else return false;
+      if (this.say(item, "yes")) this.settleOn(item);
+    } else if (event.key === "/") {
+      this.search.focus();
+      this.search.select();
+    } else return false;
     return true;
   }
 
   searchKey(event) {
-    if (event.key === "Enter" && this.search.value.trim()) {
-      this.say(this.visible()[0], "yes");
-      this.clear();
-    } else if (event.key === "Escape") {
+    if (event.isComposing) return;
+    if (event.key === "Enter") this.searchEnter(event);
+    else if (event.key === "Escape") {
+      this.tell("");
       this.clear();
       this.settleOn(this.here() ?? this.visible()[0]);
-    } else if (event.key === "ArrowDown") this.settleOn(this.visible()[0]);
+    } else if (event.key === "/" && isNewSearch(this.search, this.rows)) this.search.select();
+    else if (event.key === "ArrowDown") this.settleOn(this.visible()[0]);
     else return;
     event.preventDefault();
     event.stopPropagation();
+  }
+
+  // Enter says yes to the first label found, and never takes a yes back. What finds nothing stays as it was typed.
+  searchEnter(event) {
+    if (event.repeat) return;
+    if (!this.search.value.trim()) return this.on.enter(event);
+    const first = this.visible()[0];
+    if (!first) return;
+    if (this.says(first.row) === "yes") this.tell(`“${first.row.name}” is already marked.`);
+    else if (!this.say(first, "yes")) return;
+    this.on.searched();
+    this.clear();
   }
 
   clear() {

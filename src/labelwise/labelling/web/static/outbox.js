@@ -70,10 +70,9 @@ export class Server {
     return body;
   }
 
-  // A new session or a new token, where one can be had: who works alone is let in, others need a link.
+  // A new token where somebody came in again in another tab. A session itself begins only by a link.
   async signIn() {
     try {
-      await fetch("/enter", { credentials: "same-origin" });
       const response = await fetch("/api/session", { credentials: "same-origin" });
       if (response.ok) this.csrf = (await response.json()).csrf;
     } catch {
@@ -123,6 +122,11 @@ export class Outbox {
     return storage.get(this.prefix + lease) !== null;
   }
 
+  // The leases of everything that waits; an answer about a whole item may end several.
+  leases() {
+    return new Set(this.entries().flatMap((entry) => [entry.lease, ...(entry.leases ?? [])]));
+  }
+
   wakeUp() {
     clearTimeout(this.timer);
     if (!this.sending) this.pump();
@@ -133,7 +137,8 @@ export class Outbox {
       this.sending = entry;
       try {
         const body = { lease: entry.lease, ...this.ask() };
-        if (entry.kind === "answer") body.values = entry.values;
+        if (entry.kind.startsWith("answer")) body.values = entry.values;
+        if (entry.kind === "answer_item") body.whole = entry.whole;
         const reply = await this.server.post(`/api/${entry.kind}`, body);
         this.settle(entry);
         this.on.saved(entry, reply);

@@ -1,0 +1,227 @@
+"""What a campaign was told, in numbers: checked against what is known, and ready to learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from labelwise.campaign.questions import did_you_mean, embed_rows
+from labelwise.campaign.standing import RandomAnswers, Told
+from labelwise.records import Answer, LabelData, Question
+from labelwise.records.costs import Costs, Spent
+
+Bools = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.intp]
+CONTROL = "control"  # the reason of a question of the random share
+START_REASON = "start"  # the reason of a question about the random items that a campaign starts from
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One answer in numbers: a row of the pool, the labels that were news, and what was said of them."""
+
+    row: int
+    labels: Rows
+    values: Bools
+
+
+class AnswerBook:
+    """The answers to questions about some data, oldest first, and what follows from both.
+
+    Labels observed in the data count as known from the start; a correction overrules what was said before.
+    """
+
+    def __init__(self, data: LabelData) -> None:
+        self.answers: list[Answer] = []
+        self.entries: list[Entry] = []
+        self.corrected = 0  # answers there were when the last correction came
+        self.use(data)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def use(self, data: LabelData) -> None:
+        """Go on with other data, in which the items and labels answered so far are at their old places."""
+        self.data = data
+        self.row_of = {item: row for row, item in enumerate(data.item_ids)}
+        self.column_of = {name: column for column, name in enumerate(data.label_names)}
+        started = np.arange(data.n_items) if data.observed is None else np.flatnonzero(np.diff(data.observed.indptr))
+        self.start_rows: Rows = started.astype(np.intp)
+        self._known: dict[int, tuple[Bools, Bools]] = {}
+        for entry in self.entries:
+            self._note(entry)
+
+    def row(self, item: str) -> int:
+        if item not in self.row_of:
+            raise ValueError(f"there is no item {item!r} in the campaign{did_you_mean(item, self.row_of)}")
+        return self.row_of[item]
+
+    def column(self, name: str) -> int:
+        if name not in self.column_of:
+            raise ValueError(f"there is no label {name!r} in the campaign{did_you_mean(name, self.column_of)}")
+        return self.column_of[name]
+
+    # -- writing ------------------------------------------------------------------------------------------------------
+
+    def add(self, answers: Iterable[Answer]) -> None:
+        """Take in answers: all of them, or none where one is wrong."""
+        batch = list(answers)
+        for answer in batch:
+            if not isinstance(answer, Answer):
+                raise TypeError(f"expected an Answer, got {answer!r}; write Answer('item', {{'label': True}})")
+        said: dict[tuple[int, int], bool] = {}
+        entries = [self._checked(answer, said) for answer in batch]
+        for answer, entry in zip(batch, entries, strict=True):
+            self.answers.append(answer)
+            self.entries.append(entry)
+            self._note(entry)
+            if answer.correction:
+                self.corrected = len(self.answers)
+
+    def _checked(self, answer: Answer, said: dict[tuple[int, int], bool]) -> Entry:
+        """The answer in numbers, checked against what is known and what the same batch `said` so far."""
+        row = self.row(answer.item)
+        if not answer.values:
+            raise ValueError(f"the answer for item {answer.item!r} says nothing: it has no values")
+        values, known = self._known.get(row) or self._initial(row)
+        news: dict[int, bool] = {}  # what is said again is not counted twice
+        for name, value in answer.values.items():
+            column = self.column(name)
+            if not isinstance(value, Real | np.bool_) or value not in (0, 1):
+                raise ValueError(f"label {name!r} of item {answer.item!r} must be True or False, got {value!r}")
+            before = said.get((row, column), bool(values[column]) if known[column] else None)
+            if before is not None and before != bool(value) and not answer.correction:
+                raise ValueError(
+                    f"label {name!r} of item {answer.item!r} was answered {before} before and now {bool(value)}; "
+                    "use Answer(..., correction=True) to change it"
+                )
+            if before != bool(value):
+                said[row, column] = news[column] = bool(value)
+        return Entry(row, np.array(list(news), dtype=np.intp), np.array(list(news.values()), dtype=bool))
+
+    def _note(self, entry: Entry) -> None:
+        if entry.row not in self._known:
+            self._known[entry.row] = self._initial(entry.row)
+        values, known = self._known[entry.row]
+        values[entry.labels], known[entry.labels] = entry.values, True
+
+    def _initial(self, row: int) -> tuple[Bools, Bools]:
+        """What the data itself say of one item: values and mask, (q,) each, fresh copies."""
+        Y, observed = self.data.Y, self.data.observed
+        values, known = np.zeros(Y.shape[1], dtype=bool), np.full(Y.shape[1], observed is None)
+        values[Y.indices[Y.indptr[row] : Y.indptr[row + 1]]] = True
+        if observed is not None:
+            known[observed.indices[observed.indptr[row] : observed.indptr[row + 1]]] = True
+        return values, known
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is known at all, neither from answers nor from the data."""
+        return not self.entries and self.start_rows.size == 0
+
+    def training(self, n_answers: int | None = None) -> tuple[Rows, Bools, Bools]:
+        """Rows with anything known after the first n answers, or all, with their labels and masks (rows, q)."""
+        return self.training_on(self.told(n_answers))
+
+    def labels_with_yes(self) -> Bools:
+        """(q,) labels that some item is known to have."""
+        return np.asarray(self.training()[1].any(axis=0), dtype=bool)
+
+    def full_rows(self) -> Rows:
+        """Items of which every label is known."""
+        rows, _, observed = self.training()
+        return rows[observed.all(axis=1)]
+
+    def told(self, n_answers: int | None = None) -> Told:
+        """The first n answers, or all, label by label; a question is random where it was one of the random share."""
+        entries, answers = self.entries[:n_answers], self.answers[:n_answers]
+        sizes = np.array([entry.labels.size for entry in entries], dtype=np.intp)
+        none = np.empty(0, dtype=np.intp)
+        return Told(
+            np.repeat(np.array([entry.row for entry in entries], dtype=np.intp), sizes),
+            np.concatenate([none, *(entry.labels for entry in entries)]),
+            np.concatenate([none.astype(bool), *(entry.values for entry in entries)]),
+            np.repeat(np.array([answer.reason in (CONTROL, START_REASON) for answer in answers], dtype=bool), sizes),
+        )
+
+    def random_counts(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """(q,) yes and (q,) no among the random answers to each label, as they stand now."""
+        found = RandomAnswers.of(self.told(), self.data.n_labels)
+        return found.Y.sum(axis=0), (found.known & ~found.Y).sum(axis=0)
+
+    def training_on(self, told: Told) -> tuple[Rows, Bools, Bools]:
+        """Rows with anything known from the data or from these answers, with their labels and masks (rows, q)."""
+        rows = np.union1d(self.start_rows, told.rows)
+        Y = self.data.Y[rows].toarray()
+        observed = np.ones(Y.shape, dtype=bool) if self.data.observed is None else self.data.observed[rows].toarray()
+        place = np.searchsorted(rows, told.rows)
+        Y[place, told.labels] = told.values  # oldest first: corrections win
+        observed[place, told.labels] = True
+        return rows, Y, observed
+
+    def added(self, begin: int) -> tuple[Rows, Bools, Bools]:
+        """What answers from number `begin` on brought: a row of the pool, labels and mask (q,) for each with news."""
+        later = [entry for entry in self.entries[begin:] if entry.labels.size]
+        Y = np.zeros((len(later), self.data.n_labels), dtype=bool)
+        observed = np.zeros_like(Y)
+        for place, entry in enumerate(later):
+            Y[place, entry.labels], observed[place, entry.labels] = entry.values, True
+        return np.array([entry.row for entry in later], dtype=np.intp), Y, observed
+
+    def closed(self, excluded: Iterable[str | tuple[str, str]] = ()) -> sp.csr_array:
+        """(n, q) entries that may not be asked: answered ones, all of an excluded item, and excluded pairs."""
+        rows, _, observed = self.training()
+        left_out = list(excluded)
+        if left_out:
+            whole = np.array([self.row(item) for item in left_out if isinstance(item, str)], dtype=np.intp)
+            pairs = [(self.row(pair[0]), self.column(pair[1])) for pair in left_out if not isinstance(pair, str)]
+            pair_rows, pair_labels = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+            everything = np.unique(np.concatenate([rows, whole, pair_rows]))
+            closed = np.zeros((everything.size, observed.shape[1]), dtype=bool)
+            closed[np.searchsorted(everything, rows)] = observed
+            closed[np.searchsorted(everything, whole)] = True
+            closed[np.searchsorted(everything, pair_rows), pair_labels] = True
+            rows, observed = everything, closed
+        return embed_rows(observed, rows, self.data.Y.shape)
+
+    def without(self, closed: sp.csr_array, asked: list[Question]) -> sp.csr_array:
+        """The same with what these questions ask for closed, too."""
+        if not asked:
+            return closed
+        rows = np.repeat([self.row_of[q.item] for q in asked], [len(q.labels) for q in asked])
+        labels = [self.column_of[name] for q in asked for name in q.labels]
+        taken = sp.csr_array((np.ones(rows.size, dtype=bool), (rows, labels)), shape=closed.shape)
+        return (closed + taken).tocsr()
+
+    def spent(self, costs: Costs) -> Spent:
+        """What the answers cost; those about one item that follow one another take one reading."""
+        paid = [entry for entry in self.entries if entry.labels.size]
+        rows = np.array([entry.row for entry in paid], dtype=np.intp)
+        labels = np.concatenate([entry.labels for entry in paid]) if paid else np.empty(0, dtype=np.intp)
+        counts = np.bincount(labels, minlength=self.data.n_labels)
+        readings = int(np.count_nonzero(np.diff(rows, prepend=-1)))
+        total = costs.of_labels(self.data.label_names).total(readings, counts)
+        return Spent(np.unique(rows).size, readings, labels.size, total)
+
+
+def refit_point(n_answers: int, at_least: int = 0) -> int:
+    """How many of the answers the last fit from scratch has seen: the largest of 0, 1, 2, 3, 4, 5, 7, 9, 12, ... ≤ n.
+
+    A function of the count alone, so that a campaign rebuilt from its answers fits where the unbroken one did.
+
+    >>> [refit_point(n) for n in (0, 1, 6, 7, 100)]
+    [0, 1, 5, 7, 94]
+    >>> refit_point(100, at_least=97)
+    97
+    """
+    point = 0
+    while (following := max(point + 1, -(-5 * point // 4))) <= n_answers:
+        point = following
+    return max(point, at_least)

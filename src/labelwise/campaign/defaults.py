@@ -1,0 +1,124 @@
+"""The default model, strategy, start and random share of a campaign, chosen by the study in docs/study.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from labelwise import models, queries
+from labelwise.campaign.guard import Guard
+
+START = 20  # random items answered in full before the strategy takes over
+BATCH = 10  # questions that a study asks between two trainings; a project plans its next ones in the same way
+PAIRS_FROM = 20  # labels, from which on single yes/no questions are asked
+STRATEGY_OF = {"items": "label_covariance", "pairs": "balanced_pairs"}
+MODEL_OF: dict[str, tuple[str, dict[str, Any]]] = {
+    "items": ("auto", {}),
+    "pairs": ("label_gp", {"kernel": "rbf+linear"}),  # left to choose by answers that were chosen themselves, it jumps
+}
+WORDS = ("auto", "items", "pairs")  # that leave the strategy to us
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The settings of a campaign by name, with nothing left open; `guard` lets the random share follow the evidence.
+
+    Examples
+    --------
+    >>> Choices.of(n_labels=300).strategy, Choices.of(n_labels=300).model
+    ('balanced_pairs', 'label_gp')
+    >>> Choices.of(strategy="uncertainty").control  # if you pass a strategy, the other defaults are switched off
+    0.0
+    """
+
+    model: str
+    strategy: str
+    start: int
+    control: float
+    guard: bool
+    model_options: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        model: str | None = None,
+        strategy: str | None = None,
+        start: int | None = None,
+        control: float | None = None,
+        *,
+        n_labels: int = 0,
+        model_options: Mapping[str, Any] | None = None,
+    ) -> Choices:
+        """What is given, and the defaults for what is None."""
+        name = strategy_name(strategy, n_labels)
+        is_open = is_left_open(strategy)
+        default_model_name, default_options = MODEL_OF[_by_name("strategy", name)().target]
+        return cls(
+            model=default_model_name if model is None else model,
+            model_options=default_options if model is None and model_options is None else dict(model_options or {}),
+            strategy=name,
+            start=(START if is_open else 0) if start is None else start,
+            control=(Guard().control if is_open else 0.0) if control is None else control,
+            guard=is_open and control is None,
+        )
+
+
+def default_model(name: Any, target: str) -> Any:
+    """The model itself or by its name; for None the default where "items" or "pairs" are asked.
+
+    >>> type(default_model(None, "pairs")).__name__, type(default_model(None, "items")).__name__
+    ('LabelGP', 'AutoModel')
+    """
+    if name is None:
+        default, options = MODEL_OF[target]
+        return models.BY_NAME[default]().set_params(**options)
+    if isinstance(name, str):
+        return _by_name("model", name)()
+    return checked("model", name, "posterior")
+
+
+def default_strategy(name: Any, n_labels: int) -> Any:
+    """The strategy itself or by its name, or the default for "items", "pairs", or (None, "auto") for so many labels.
+
+    >>> type(default_strategy("auto", 300)).__name__, type(default_strategy("auto", 6)).__name__
+    ('BalancedPairs', 'LabelCovariance')
+    """
+    if name is None or isinstance(name, str):
+        return _by_name("strategy", strategy_name(name, n_labels))()
+    return checked("strategy", name, "choose")
+
+
+def strategy_name(name: str | None, n_labels: int) -> str:
+    """A name in `labelwise.queries.BY_NAME`: the one given, or the default."""
+    if name is not None and not is_left_open(name):
+        return name
+    pairs = n_labels >= PAIRS_FROM if name in (None, "auto") else name == "pairs"
+    return STRATEGY_OF["pairs" if pairs else "items"]
+
+
+def _by_name(what: str, name: str) -> Any:
+    known: Mapping[str, Any] = models.BY_NAME if what == "model" else queries.BY_NAME
+    if name not in known:
+        names = (*(WORDS if what == "strategy" else ()), *known)
+        raise ValueError(f"{what} must be a {what} or one of {', '.join(names)}, got {name!r}")
+    return known[name]
+
+
+def is_left_open(strategy: Any) -> bool:
+    """Whether nobody chose a strategy, so that start and control follow the defaults, too."""
+    return strategy is None or (isinstance(strategy, str) and strategy in WORDS)
+
+
+def checked(what: str, given: Any, method: str) -> Any:
+    """What was given, if it is an object with such a method, and not the class of one.
+
+    >>> checked("decision", "threshold", "decide")
+    Traceback (most recent call last):
+    TypeError: decision must be an object with a method `decide`, got 'threshold'
+    """
+    if isinstance(given, type):
+        raise TypeError(f"{what} must be an instance, got the class: write {given.__name__}()")
+    if not callable(getattr(given, method, None)):
+        raise TypeError(f"{what} must be an object with a method `{method}`, got {given!r}")
+    return given

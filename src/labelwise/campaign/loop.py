@@ -1,0 +1,375 @@
+"""The one learning loop: ask, tell, believe. A person and a simulation differ only in who answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from labelwise.campaign.answers import CONTROL, AnswerBook, refit_point
+from labelwise.campaign.defaults import START, checked, default_model, default_strategy, is_left_open
+from labelwise.campaign.guard import Guard, evidence_point, strategy_evidence
+from labelwise.campaign.new_labels import GuessLearner, NewLabel, with_room
+from labelwise.campaign.questions import as_questions, by_item, check_number, embed_rows, interleave
+from labelwise.campaign.standing import Standing, Told, stand
+from labelwise.campaign.start import start_questions
+from labelwise.numerics.choosing import random_items, random_pairs
+from labelwise.posterior import IgnorantPosterior, LabelPosterior, LimitedPosterior
+from labelwise.posterior.streamed import StreamedPosterior
+from labelwise.records import Answer, LabelData, Question, features_by_name, in_shards
+from labelwise.records.costs import Costs, Spent
+
+
+class Model(Protocol):
+    """What a campaign needs of a model; `partial_fit(X, Y, observed=...)` is used where it exists.
+
+    Answers added in pieces must then teach the same as in one batch, or a resumed campaign would ask otherwise.
+    """
+
+    def fit(self, X: Any, Y: Any, observed: Any = None) -> Any: ...
+
+    def posterior(self, X: Any) -> LabelPosterior: ...
+
+
+class Campaign:
+    """Learn the labels of a pool of items by asking a few well-chosen questions.
+
+    The state of a campaign is its data, its settings and the list of answers: one rebuilt from the same three
+    believes the same and asks the same next question. The model is derived from them. It is fitted from scratch after
+    1, 2, 3, 4, 5, 7, 9, 12, ... answers (each step a quarter more than the one before); in between, new answers are
+    added by its `partial_fit`. A model without `partial_fit` is fitted on everything each time.
+
+    Parameters
+    ----------
+    data : LabelData
+        The pool. Labels that are observed in it count as known from the start.
+    model : estimator with `fit(X, Y, observed=)` and `posterior(X)`, or a name in `labelwise.models.BY_NAME`, optional
+        By default `LabelGP("rbf+linear")` where pairs are asked and `AutoModel` where whole items are; "auto" is
+        `AutoModel`. Cloned; the one given is never fitted. A `random_state` left at None is set to the campaign's.
+    strategy : object with `target` and `choose(posterior, closed, n, rng)`, or a name in `labelwise.queries.BY_NAME`
+        What to ask, see `labelwise.queries`: by default (item, label) pairs by `BalancedPairs` from 20 labels on, and
+        whole items by `LabelCovariance` below, also as "auto"; "items" and "pairs" take the one or the other. One with
+        `looks_at_answers = True` is also handed `known`, the pool with
+        its features and all answers, one with `looks_at_costs = True` the `costs`.
+    decision : object with `decide(posterior)`, optional
+        How `predict` turns beliefs into label sets; by default the labels more likely present than not.
+    start : int, optional
+        Random items that are answered in full before the strategy takes over; by default 20 where the strategy was not
+        given and 0 where it was.
+    control : float or Guard, optional
+        Share of the questions that is drawn at random instead, marked `reason="control"`: an honest sample of the pool
+        for base rates and error estimates. A `Guard` raises it where the strategy does not pay; that is the default
+        where the strategy was not given, and 0 where it was.
+    costs : Costs, optional
+        What reading an item and answering for a label cost; by default the strategy's, else one per answer.
+    random_state : int
+    answers : answers told earlier, to go on where a campaign stopped
+
+    Examples
+    --------
+    >>> import labelwise as lw
+    >>> data = LabelData.from_arrays(np.eye(4), label_names=["a", "b"])
+    >>> campaign = Campaign(data, model=lw.BinaryRelevance(), strategy=lw.Random(), random_state=0)
+    >>> question = campaign.ask(1)[0]
+    >>> question.labels, question.reason
+    (('a', 'b'), 'cold start')
+    >>> campaign.tell([Answer.to(question, present={"a"})])
+    >>> campaign.believe().probabilities().round(2)[0]
+    array([0.75, 0.25])
+    """
+
+    def __init__(  # noqa: PLR0913 (every setting by its name; most are rarely given)
+        self,
+        data: LabelData,
+        *,
+        model: Any = None,
+        strategy: Any = None,
+        decision: Any = None,
+        start: int | None = None,
+        control: float | Guard | None = None,
+        costs: Costs | None = None,
+        random_state: int = 0,
+        answers: Iterable[Answer] = (),
+    ) -> None:
+        if not isinstance(data, LabelData):
+            raise TypeError(f"data must be a LabelData, got {type(data).__name__}; see labelwise.LabelData.from_arrays")
+        chosen_here = is_left_open(strategy)
+        control = (Guard() if chosen_here else 0.0) if control is None else control
+        if not isinstance(control, Guard) and not 0 <= control <= 1:
+            raise ValueError(f"control is the share of random questions, between 0 and 1, got {control!r}")
+        self.strategy = default_strategy(strategy, data.n_labels)
+        self.model = default_model(model, self.strategy.target)
+        self.decision = None if decision is None else checked("decision", decision, "decide")
+        self.start = (START if chosen_here else 0) if start is None else start
+        self.control = control
+        self.costs: Costs = costs or getattr(self.strategy, "costs", None) or Costs()
+        if isinstance(self.costs, Costs):  # `Diagnosis` has prices alone
+            self.costs.of_labels(data.label_names)  # a price for a label that is not there is refused
+        self.random_state = random_state
+        self._book = AnswerBook(data)
+        self._evidence: tuple[int, float]
+        self._new_labels: dict[str, NewLabel] = {}
+        self._use(data)
+        self.tell(answers)
+
+    def __repr__(self) -> str:
+        named = f"{type(self.model).__name__}, {type(self.strategy).__name__}, {len(self._book)} answers"
+        return f"Campaign({self._data!r}, {named})"
+
+    # -- what is known ------------------------------------------------------------------------------------------------
+
+    @property
+    def data(self) -> LabelData:
+        """The pool as it was given, with the items and labels added since; the answers are not in it."""
+        return self._data
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """Everything told so far, oldest first."""
+        return tuple(self._book.answers)
+
+    @property
+    def new_labels(self) -> dict[str, NewLabel]:
+        """What was said of labels to guess them by; give it again, by `guess_label`, to a campaign that is rebuilt."""
+        return dict(self._new_labels)
+
+    def labelled(self) -> LabelData:
+        """The pool with every answer in it: what to save, to export, or to train something else on."""
+        rows, Y, observed = self._book.training()
+        known = embed_rows(observed, rows, self._data.Y.shape)
+        return replace(self._data, Y=embed_rows(Y, rows, known.shape), observed=known)
+
+    def spent(self) -> Spent:
+        """Items, readings and answers so far, and what they cost."""
+        return self._book.spent(self.costs)
+
+    def base_rates(self) -> npt.NDArray[np.float64]:
+        """(q,) share of the items that have each label, by random answers alone; NaN for one without any.
+
+        Chosen questions are asked where a label may be present: their answers say nothing of how common it is. For
+        `labelwise.ClassMass(campaign.base_rates())`.
+        """
+        yes, no = self._book.random_counts()
+        return np.divide(yes, yes + no, out=np.full(yes.size, np.nan), where=yes + no > 0)
+
+    def random_counts(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """(q,) how often a random question about each label was answered yes, and (q,) how often no."""
+        return self._book.random_counts()
+
+    # -- the loop -----------------------------------------------------------------------------------------------------
+
+    def ask(self, n: int = 1, *, exclude: Iterable[str | tuple[str, str]] = ()) -> list[Question]:
+        """The n questions most worth asking now, best first; fewer where fewer are open.
+
+        Questions about one item stand together, at the place of the first: it is read once.
+        Asking changes nothing: until the next `tell` the same call gives the same questions. Items, or (item, label)
+        pairs, in `exclude` (already with somebody, or skipped) are left out.
+        """
+        check_number(n)
+        rng = np.random.default_rng([self.random_state, len(self._book)])
+        closed = self._book.closed(exclude)
+        begin = self._start_questions(closed, n)
+        closed = self._book.without(closed, begin)
+        n = min(n - len(begin), closed.shape[0] * closed.shape[1] - closed.nnz)
+        if n == 0:
+            return begin
+        drawn = rng.random(n) < self.random_share()
+        asked = self._random_questions(closed, int(drawn.sum()), rng)
+        closed = self._book.without(closed, asked)
+        model = self.fitted()
+        beliefs = self._pool_posterior(model)
+        choice = self.strategy.choose(beliefs, closed, n - len(asked), rng, **self._wanted(self.labelled))
+        reason = "strategy" if model is not None else "cold start"
+        chosen = as_questions(self._data, closed, (choice.rows, choice.labels, choice.scores), reason)
+        return by_item(begin + interleave(asked, chosen, drawn))
+
+    def random_share(self) -> float:
+        """The probability that a question is drawn at random; under a guard it follows the evidence."""
+        if not isinstance(self.control, Guard):
+            return self.control
+        point = evidence_point(len(self._book))
+        if self._evidence[0] != point:
+            told = self._book.told(point)
+            rng = np.random.default_rng([self.random_state, point, 3])
+            self._evidence = (point, strategy_evidence(told, self._data.X, self._learner(told), rng))
+        return self.control.share(self.strategy.target, self._evidence[1])
+
+    def ask_about(self, items: LabelData, n: int) -> list[Question]:
+        """The n questions most worth asking about these items, given what is known of their own labels.
+
+        For items outside the pool, say the patients of today: what the campaign has learnt from the pool, and the
+        labels observed in `items`, decide which label to pay for next. See `labelwise.queries.Diagnosis`.
+        """
+        check_number(n)
+        self._data.check_alike(items)
+        closed = items.observed_mask()
+        beliefs = self.believe(items.X).given(items.Y, closed)
+        rng = np.random.default_rng([self.random_state, len(self._book), 1])
+        choice = self.strategy.choose(beliefs, closed, n, rng, **self._wanted(lambda: items))
+        return as_questions(items, closed, (choice.rows, choice.labels, choice.scores), "strategy")
+
+    def tell(self, answers: Answer | Iterable[Answer]) -> None:
+        """Take in answers: all of them, or none where one is wrong.
+
+        An answer that contradicts an earlier one needs `correction=True`; saying the same again changes nothing.
+        """
+        self._book.add([answers] if isinstance(answers, Answer) else answers)
+
+    def believe(self, X: Any = None) -> LabelPosterior:
+        """Beliefs about new items, or about the pool; before anything is known, one half for every label.
+
+        Columns of a data frame go by their names, in any order; missing, unexpected and repeated ones are refused.
+        """
+        model = self.fitted()
+        if X is None:
+            return self._pool_posterior(model)
+        X = features_by_name(X, self._data.feature_names, self._data.n_features)
+        if model is None:
+            return IgnorantPosterior(X.shape[0], self._data.n_labels)
+        return self._guessed(model, X)
+
+    def predict(self, X: Any = None, *, every_label: bool = False) -> npt.NDArray[np.bool_]:
+        """(n, q) label sets of new items, or of the pool; in the pool, what was answered stands.
+
+        Labels of which nothing was learnt (see `learnt_labels`) are left out unless `every_label` is wanted: they are
+        equally probable for all items, and a rule that looks for rare labels gives them to everything.
+        """
+        sets = self._decide(self.believe(X), every_label=every_label)
+        if X is None:
+            rows, Y, observed = self._book.training()
+            sets[rows] = np.where(observed, Y, sets[rows])
+        return sets
+
+    def learnt_labels(self) -> npt.NDArray[np.bool_]:
+        """(q,) labels that somebody has said yes to, or that were given something to guess them by."""
+        return self._book.labels_with_yes() | np.isin(self._data.label_names, list(self._new_labels))
+
+    def status(self) -> Standing:
+        """How the campaign stands, judged by its random questions: F1, what the strategy is worth, whether to go on.
+
+        It fits the model some twenty times, each time without the items it is judged by.
+        """
+        told = self._book.told()
+        rng = np.random.default_rng([self.random_state, len(self._book), 2])
+        return stand(told, self.spent(), self._data.X, self._learner(told), self._decide, rng)
+
+    # -- growing ------------------------------------------------------------------------------------------------------
+
+    def add_label(
+        self, name: str, *, like: Mapping[str, float] | None = None, counts: Mapping[str, float] | None = None
+    ) -> Self:
+        """One more label, unknown for every item so far; with `like` or `counts` it starts from a guess.
+
+        In a model that was given co-occurrence counts those of the new label are unknown.
+        """
+        data = self._data.with_label(name)
+        start = None if like is None and counts is None else NewLabel.of(name, data.label_names, like, counts)
+        self._new_labels |= {} if start is None else {name: start}
+        self.model = with_room(self.model, data.n_labels)
+        self._use(data)
+        return self
+
+    def guess_label(
+        self, name: str, *, like: Mapping[str, float] | None = None, counts: Mapping[str, float] | None = None
+    ) -> Self:
+        """Guess a label that nobody was asked about yet from how it goes with others, until answers take over.
+
+        `like`: for some labels, the share of their items that carry this one, too. `counts`: for some labels, how many
+        items of the pool carry both.
+        """
+        self._book.column(name)
+        self._new_labels[name] = NewLabel.of(name, self._data.label_names, like, counts)
+        self._use(self._data)
+        return self
+
+    def add_items(self, more: LabelData) -> Self:
+        """More items for the pool, with the same features and labels; labels observed in them count as known."""
+        self._use(self._data.with_items(more))
+        return self
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _use(self, data: LabelData) -> None:
+        """(Re)build everything that follows from the data: look-ups, what is known, and the wish for a fresh model."""
+        self._data = data
+        self._book.use(data)
+        self._fit: tuple[Any, int, int] | None = None  # model, answers it was fitted on, answers it has seen
+        self._evidence = (-1, 0.0)  # answers that the evidence for the strategy rests on, and what it is
+        self._guesses = GuessLearner(data, self._new_labels, self._fresh_model)
+
+    def fitted(self) -> Any:
+        """The model that follows from the answers so far, or None where nothing is known."""
+        n = len(self._book)
+        if self._book.is_empty:
+            return None
+        start = refit_point(n, self._book.corrected) if hasattr(self.model, "partial_fit") else n
+        if self._fit is None or self._fit[1] != start:
+            rows, Y, observed = self._book.training(start)
+            self._fit = (self._fresh_model().fit(self._data.X[rows], Y, observed=observed), start, start)
+        model, _, seen = self._fit
+        if seen < n:
+            self._fit = None  # a failure half-way must not leave a model that has seen some of it
+            rows, Y, observed = self._book.added(seen)
+            if rows.size:
+                model.partial_fit(self._data.X[rows], Y, observed=observed)
+            self._fit = (model, start, n)
+        return model
+
+    def _fresh_model(self) -> Any:
+        model = clone(self.model)
+        if "random_state" in model.get_params(deep=False) and model.random_state is None:
+            model.set_params(random_state=self.random_state)
+        return model
+
+    def _learner(self, told: Told) -> Callable[[npt.NDArray[np.bool_]], Any]:
+        """From a mask of these answers to a model that learnt from those, or None where there is nothing to learn."""
+
+        def learn(allowed: npt.NDArray[np.bool_]) -> Any:
+            rows, Y, observed = self._book.training_on(told.only(allowed))
+            return self._fresh_model().fit(self._data.X[rows], Y, observed=observed) if rows.size else None
+
+        return learn
+
+    def _decide(self, beliefs: LabelPosterior, *, every_label: bool = False) -> npt.NDArray[np.bool_]:
+        learnt = np.ones(beliefs.n_labels, dtype=bool) if every_label else self.learnt_labels()
+        beliefs = beliefs if learnt.all() else LimitedPosterior(beliefs, learnt)
+        return learnt & (beliefs.probabilities() > 0.5 if self.decision is None else self.decision.decide(beliefs))
+
+    def _pool_posterior(self, model: Any) -> LabelPosterior:
+        if model is None:
+            return IgnorantPosterior(self._data.n_items, self._data.n_labels)
+        return self._guessed(model, self._data.X)
+
+    def _guessed(self, model: Any, X: Any) -> LabelPosterior:
+        """The model's beliefs, with guesses at labels that were added with one; by parts where X is in shards."""
+        if in_shards(X):
+            believe = (lambda rows: self._guessed(model, rows)) if self._guesses else model.posterior
+            return StreamedPosterior(X, self._data.n_labels, believe)  # without guesses it can be sent elsewhere
+        n, refit = len(self._book), refit_point(len(self._book), self._book.corrected)
+        return self._guesses.blend(model.posterior(X), X, model, self._book.training, n, refit)
+
+    def _wanted(self, known: Callable[[], LabelData]) -> dict[str, Any]:
+        """What the strategy wants to see beside beliefs."""
+        extra: dict[str, Any] = {"known": known()} if getattr(self.strategy, "looks_at_answers", False) else {}
+        if getattr(self.strategy, "looks_at_costs", False):
+            extra["costs"] = self.costs.of_labels(self._data.label_names)
+        return extra
+
+    def _start_questions(self, closed: sp.csr_array, n: int) -> list[Question]:
+        """What is left to ask of the random items that are answered in full before the strategy takes over."""
+        if not self.start:
+            return []
+        sizes = {"start": self.start, "n": n, "target": self.strategy.target, "random_state": self.random_state}
+        return start_questions(self._data, closed, self._book.full_rows(), **sizes)
+
+    def _random_questions(self, closed: sp.csr_array, n: int, rng: np.random.Generator) -> list[Question]:
+        if self.strategy.target == "items":
+            rows, labels = random_items(closed, n, rng), None
+        else:
+            rows, labels = random_pairs(closed, n, rng)
+        return as_questions(self._data, closed, (rows, labels, np.full(rows.size, np.nan)), CONTROL)

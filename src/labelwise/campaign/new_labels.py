@@ -1,0 +1,253 @@
+"""Labels added in mid-campaign: they start from a guess by co-occurrence, and answers take over.
+
+What a person said of a new label, how often it goes with known ones, is data of the same regression as its first
+answers (`numerics.sketched_answers`). The campaign's own model, whatever it is, learns the label too, and gets the
+share of the say that it earns by predicting answers it has not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+from sklearn.base import BaseEstimator, clone
+
+from labelwise.campaign.questions import did_you_mean
+from labelwise.numerics.recovery.label_sketches import SketchSettings, SketchSums, sketch_rows
+from labelwise.numerics.recovery.sketched_answers import (
+    log_likelihoods,
+    regress_answers,
+)
+from labelwise.numerics.term_weights import PreparedFeatures, learn_features
+from labelwise.posterior import BoolArray, FloatArray, LabelPosterior
+from labelwise.posterior.guessed import Guess, GuessedPosterior, blended
+from labelwise.records import LabelData, in_shards
+
+SETTINGS = SketchSettings(label_weight=0.0, noise_variance=1.0)  # answers want more noise than counts alone
+FEWEST_ANSWERS = 5  # of yes, and of no, before the model may have a say
+ENOUGH_ANSWERS = 3000  # counts say nothing beside these
+SHARES = np.linspace(0.0, 1.0, 11)  # of the model in the log-odds
+MODEL_HANDICAP = 2.0  # nats by which the model has to be better, in full
+SAMPLE = 2000  # pool items from which the share of a known label is estimated
+
+Training = tuple[npt.NDArray[np.intp], BoolArray, BoolArray]  # rows of the pool, their labels and masks (rows, q)
+
+
+@dataclass(frozen=True)
+class NewLabel:
+    """What was said of a label when it was added.
+
+    Exactly one is given. `like`: for some known labels, the share of their items that carry the new one, too. `counts`:
+    for some known labels, how many items of the pool carry both.
+
+    Examples
+    --------
+    >>> NewLabel.of("kittens", ("cats", "dogs"), like={"cats": 0.4}).like
+    {'cats': 0.4}
+    """
+
+    like: Mapping[str, float] = field(default_factory=dict)
+    counts: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        known: tuple[str, ...],
+        like: Mapping[str, float] | None = None,
+        counts: Mapping[str, float] | None = None,
+    ) -> NewLabel:
+        """Checked against the labels known before; ValueError says what is wrong."""
+        if like is not None and counts is not None:
+            raise ValueError(f"label {name!r} has both like and counts; give the one you know better")
+        what, given = ("like", like) if like is not None else ("counts", counts)
+        if not given:
+            raise ValueError(f"{what} of label {name!r} is empty; name at least one known label, or leave it out")
+        for other, value in given.items():
+            if other not in known or other == name:
+                hint = did_you_mean(other, known)
+                raise ValueError(f"{what} of label {name!r} names {other!r}, which is not a known label{hint}")
+            if not np.isfinite(value) or value < 0 or (like is not None and value > 1):
+                kind = "a share between 0 and 1" if like is not None else "a number of items, 0 or more"
+                raise ValueError(f"{what} of label {name!r} says {value!r} for {other!r}, expected {kind}")
+        values = {str(other): float(value) for other, value in given.items()}
+        return cls(like=values) if like is not None else cls(counts=values)
+
+    def sketch(self, names: tuple[str, ...], totals: FloatArray, pool_totals: FloatArray) -> FloatArray:
+        """(q,) counts with known labels on the scale of the training rows, NaN where nothing was said.
+
+        `totals` and `pool_totals` (q,) are the items with each label among the training rows and in the pool.
+        """
+        found = np.full(len(names), np.nan)
+        for column, name in enumerate(names):
+            if name in self.like:
+                found[column] = self.like[name] * totals[column]
+            elif name in self.counts:
+                share = self.counts[name] / pool_totals[column] if pool_totals[column] > 0 else 0.0
+                found[column] = min(share, 1.0) * totals[column]
+        return found
+
+
+class GuessingModel:
+    """A fitted model whose beliefs have guesses in them: what a campaign believes, to be kept without the campaign.
+
+    Parameters
+    ----------
+    model : fitted estimator with `posterior(X)`
+    guesses : Guess of each label that is guessed
+    prepare : PreparedFeatures of the guesses
+    """
+
+    def __init__(self, model: Any, guesses: tuple[Guess, ...], prepare: PreparedFeatures) -> None:
+        self.model = model
+        self.guesses = guesses
+        self.prepare = prepare
+
+    @classmethod
+    def of(cls, model: Any, beliefs: LabelPosterior) -> Any:
+        """The model with the guesses that are in beliefs of its campaign; the model itself where there are none."""
+        if not isinstance(beliefs, GuessedPosterior):
+            return model
+        return cls(model, beliefs._items.guesses, beliefs._items.prepare)
+
+    def posterior(self, X: Any) -> LabelPosterior:
+        return GuessedPosterior.of(self.model.posterior(X), self.guesses, self.prepare, X)
+
+
+class GuessLearner:
+    """Turns what was said of new labels, and the answers so far, into guesses; a function of both alone."""
+
+    def __init__(self, data: LabelData, new_labels: Mapping[str, NewLabel], fresh_model: Callable[[], Any]) -> None:
+        self._data, self._new, self._fresh_model = data, dict(new_labels), fresh_model
+        self._shares: tuple[int, dict[str, float]] = (-1, {})  # answers they were learnt from
+        self._latest: tuple[int, tuple[Guess, ...]] = (-1, ())
+
+    def __len__(self) -> int:
+        """Labels there is something to guess by."""
+        return len(self._new)
+
+    @cached_property
+    def _prepare(self) -> PreparedFeatures:
+        X = self._data.X
+        return learn_features(X[spread_rows(X.shape[0])] if in_shards(X) else X, "auto")
+
+    def blend(
+        self, beliefs: LabelPosterior, X: Any, model: Any, training: Callable[[int], Training], n: int, refit: int
+    ) -> LabelPosterior:
+        """The model's beliefs about items X with the guesses in them, after n answers.
+
+        `training(k)` has what was known after the first k answers. The model's shares are learnt from the first `refit`
+        of them only, since that takes two more fits.
+        """
+        if not self._new:
+            return beliefs
+        if self._latest[0] != n:
+            if self._shares[0] != refit:
+                self._shares = (refit, self._model_shares(model, training(refit)))
+            self._latest = (n, tuple(self._learn(model, training(n), self._shares[1])))
+        return GuessedPosterior.of(beliefs, self._latest[1], self._prepare, X)
+
+    def _learn(self, model: Any, training: Training, shares: Mapping[str, float]) -> list[Guess]:
+        rows, Y, observed = training
+        X = self._data.X[rows]
+        prepared, spanning = self._prepare(X), sketch_rows(observed)
+        filled = np.where(observed, Y, model.posterior(X).probabilities())[spanning]
+        sums, totals = SketchSums.of(prepared[spanning], filled), filled.sum(axis=0)
+        pool_totals = self._pool_totals(model)
+        guesses = []
+        for name, new in self._new.items():
+            column = self._data.label_names.index(name)
+            counts = new.sketch(self._data.label_names, totals, pool_totals)
+            answered = np.flatnonzero(observed[:, column])
+            y = Y[answered, column].astype(np.float64)
+            guesses.append(guess_label(column, sums, counts, (prepared, answered, y), shares.get(name, 0.0)))
+        return guesses
+
+    def _pool_totals(self, model: Any) -> FloatArray:
+        """(q,) items of the pool with each label, as the model believes of a sample of it; zeros where nobody asks."""
+        if not any(new.counts for new in self._new.values()):
+            return np.zeros(self._data.n_labels)
+        n = self._data.n_items
+        return n * model.posterior(self._data.X[spread_rows(n)]).probabilities().mean(axis=0)
+
+    def _model_shares(self, model: Any, training: Training) -> dict[str, float]:
+        """By each half of the items predicted from the other: the share whose log-odds have the best likelihood."""
+        rows, Y, observed = training
+        columns = {name: self._data.label_names.index(name) for name in self._new}
+        enough = {name: c for name, c in columns.items() if _has_both(Y[:, c], observed[:, c])}
+        shares = {name: 1.0 for name, c in columns.items() if observed[:, c].sum() >= ENOUGH_ANSWERS}
+        enough = {name: c for name, c in enough.items() if name not in shares}
+        if not enough:
+            return shares
+        half = np.random.default_rng(0).random(self._data.n_items)[rows] < 0.5  # an item's half is its own for good
+        gains = dict.fromkeys(enough, -MODEL_HANDICAP * SHARES)
+        for fit in (half, ~half):
+            if not observed[fit].any() or not observed[~fit].any():
+                continue
+            fitted = self._fresh_model().fit(self._data.X[rows[fit]], Y[fit], observed=observed[fit])
+            hidden = observed.copy()
+            hidden[np.ix_(~fit, np.array(list(columns.values()), dtype=np.intp))] = (
+                False  # the guess may see the other half's known labels
+            )
+            guesses = self._learn(model, (rows, Y, hidden), {})
+            test = self._data.X[rows[~fit]]
+            p, prepared = fitted.posterior(test).probabilities(), self._prepare(test)
+            by_column = {guess.column: guess for guess in guesses}
+            for name, c in enough.items():
+                told = observed[~fit, c]
+                guessed = by_column[c].probabilities(prepared)[told]
+                gains[name] = gains[name] + share_likelihoods(p[told, c], guessed, Y[~fit, c][told].astype(float))
+        return shares | {name: float(SHARES[np.argmax(gain)]) for name, gain in gains.items()}
+
+
+def with_room(model: Any, n_labels: int) -> Any:
+    """The model, unfitted, for one label more: counts that it, or a model in it, was given have that label unknown."""
+    grown = clone(model)
+    for name, value in grown.get_params(deep=False).items():
+        if name == "cooccurrence" and np.shape(value) == (n_labels - 1, n_labels - 1):
+            counts = np.asarray(value, dtype=np.float64)
+            grown.set_params(cooccurrence=np.pad(counts, (0, 1), constant_values=np.nan))
+        elif isinstance(value, BaseEstimator):
+            grown.set_params(**{name: with_room(value, n_labels)})
+        elif isinstance(value, list | tuple):
+            parts = (with_room(part, n_labels) if isinstance(part, BaseEstimator) else part for part in value)
+            grown.set_params(**{name: type(value)(parts)})
+    return grown
+
+
+def spread_rows(n: int) -> npt.NDArray[np.intp]:
+    """A sample of n rows, evenly spread."""
+    return np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.intp))
+
+
+def guess_label(
+    column: int,
+    sums: SketchSums,
+    counts: FloatArray,
+    told: tuple[Any, npt.NDArray[np.intp], FloatArray],
+    model_share: float,
+) -> Guess:
+    """The guess at one label: its counts and its answers in one regression.
+
+    `told` has prepared features of the training rows, which of them were answered for the label, and the answers.
+    """
+    prepared, answered, y = told
+    weights = regress_answers(sums, counts, prepared[answered], y, SETTINGS)
+    expected = float(np.mean(np.clip(np.asarray(prepared @ weights), 0.0, 1.0)))
+    floor = max(expected, 0.5 / (prepared.shape[0] + 1)) / 2
+    return Guess(column, weights, floor, model_share)
+
+
+def share_likelihoods(model: FloatArray, guess: FloatArray, answers: FloatArray) -> FloatArray:
+    """Log-likelihood of the answers for each of SHARES."""
+    return np.array([log_likelihoods(expit(blended(model, guess, share)), answers).sum() for share in SHARES])
+
+
+def _has_both(values: BoolArray, observed: BoolArray) -> bool:
+    yes = int((values & observed).sum())
+    return FEWEST_ANSWERS <= yes <= int(observed.sum()) - FEWEST_ANSWERS

@@ -1,0 +1,65 @@
+"""Between numbers and records: rows and labels as questions, answers as sparse masks, names that were nearly right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from labelwise.records import LabelData, Question
+
+
+def embed_rows(rows_of: npt.NDArray[np.bool_], rows: npt.NDArray[np.intp], shape: tuple[int, int]) -> sp.csr_array:
+    """A sparse (n, q) matrix whose given rows (rising) are these and whose other rows are empty."""
+    counts = np.zeros(shape[0] + 1, dtype=np.int64)
+    counts[rows + 1] = rows_of.sum(1)
+    columns = np.nonzero(rows_of)[1]
+    return sp.csr_array((np.ones(columns.size, dtype=bool), columns, np.cumsum(counts)), shape=shape)
+
+
+def as_questions(data: LabelData, closed: sp.csr_array, chosen: tuple[Any, Any, Any], reason: str) -> list[Question]:
+    """Rows, labels (or None: all that are open) and scores, as questions."""
+    rows, labels, scores = chosen
+    names = np.array(data.label_names, dtype=object)
+    if labels is None:
+        asked = [tuple(names[free]) for free in ~closed[rows].toarray()]
+    else:
+        asked = [(names[label],) for label in labels]
+    ids = data.item_ids
+    return [Question(ids[row], which, reason, float(s)) for row, which, s in zip(rows, asked, scores, strict=True)]
+
+
+def interleave(control: list[Question], chosen: list[Question], drawn: npt.NDArray[np.bool_]) -> list[Question]:
+    """Random questions at the places that were drawn for them, so that nobody can tell them by their position."""
+    random, planned = iter(control), iter(chosen)
+    merged = [next(random if is_random else planned, None) for is_random in drawn]
+    return [question for question in (*merged, *random, *planned) if question is not None]
+
+
+def by_item(questions: Iterable[Question]) -> list[Question]:
+    """The same with all about one item together, at the place of the first.
+
+    >>> asked = [Question("a", ("x",)), Question("b", ("x",)), Question("a", ("y",))]
+    >>> [(question.item, *question.labels) for question in by_item(asked)]
+    [('a', 'x'), ('a', 'y'), ('b', 'x')]
+    """
+    about: dict[str, list[Question]] = {}
+    for question in questions:
+        about.setdefault(question.item, []).append(question)
+    return [question for group in about.values() for question in group]
+
+
+def check_number(n: Any) -> None:
+    """Refuse what is no number of questions."""
+    if not isinstance(n, Integral) or n < 0:
+        raise ValueError(f"n must be a whole number and not negative, got {n!r}")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    close = get_close_matches(str(name), known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

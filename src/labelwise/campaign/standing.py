@@ -1,0 +1,214 @@
+"""How a campaign stands: what the random share of its questions says of the error, of the strategy, and of stopping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwise.campaign.estimates import IntervalEstimate, MicroF1, calibration, draw_items, with_interval
+from labelwise.posterior import LabelPosterior
+from labelwise.records.costs import Spent
+
+Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.intp]
+Learn = Callable[[npt.NDArray[np.bool_]], Any]  # (e,) which answers may be learnt from: a fitted model, or None
+Select = Callable[[npt.NDArray[np.bool_]], npt.NDArray[np.bool_]]  # from answers not hidden to those to learn from
+Decide = Callable[[LabelPosterior], Bools]
+
+FOLDS = 3
+MIN_RANDOM_ITEMS = 20  # below which nothing is said: drawing from a few again and again does not tell how others differ
+MIN_GAIN = 0.005  # of F1: a doubling of the answers that surely brings less does not pay
+SHARES = (0.25, 0.5, 1.0)  # of the answers that the random model had, for the strategy to pass its score
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A campaign at one moment, judged by its random questions.
+
+    Every figure is of items that the model judged had not learnt from: the random items in turn are hidden from it.
+
+    Attributes
+    ----------
+    spent : Spent
+        Items read, answers given and what they cost.
+    random_items, random_answers, random_labels : int
+        What the figures rest on: items asked about at random, answers to these questions, labels found by them.
+    f1 : IntervalEstimate or None
+        Micro-F1 of the predictions; None with fewer than 20 random items, or where none has or is given a label.
+    over_random : IntervalEstimate or None
+        F1 by the strategy's first answers less that by random ones, with equally many of both.
+    saved : IntervalEstimate or None
+        Share of the answers that the strategy spared until it was better than the random answers; 0 where it was not.
+    per_doubling : IntervalEstimate or None
+        What the second half of the answers brought: about what doubling them will bring, at best.
+    calibration : mapping or None
+        How often labels are there among those believed so likely: `bins` of the probability, and the mean `error`.
+    advice : str
+        Whether to go on, and why.
+    """
+
+    spent: Spent
+    random_items: int
+    random_answers: int
+    random_labels: int
+    advice: str
+    f1: IntervalEstimate | None = None
+    over_random: IntervalEstimate | None = None
+    saved: IntervalEstimate | None = None
+    per_doubling: IntervalEstimate | None = None
+    calibration: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """Single answers, oldest first: item and label by number, what was said, and whether the question was random."""
+
+    rows: Ints  # (e,)
+    labels: Ints  # (e,)
+    values: Bools  # (e,)
+    random: Bools  # (e,)
+
+    def only(self, which: Bools) -> Told:
+        """Those marked in the mask, (e,)."""
+        return Told(self.rows[which], self.labels[which], self.values[which], self.random[which])
+
+
+def stand(told: Told, spent: Spent, X: Any, learn: Learn, decide: Decide, rng: np.random.Generator) -> Standing:
+    """Judge a campaign by its random answers.
+
+    Parameters
+    ----------
+    told : Told
+    spent : Spent
+    X : (n, d) features of the pool
+    learn : from a mask of the answers to a model that learnt from those (and from what was known at the start)
+    decide : from beliefs to label sets
+    rng : draws folds and bootstrap samples
+    """
+    judged = RandomAnswers.of(told)
+    counts = (spent, judged.items.size, int(judged.known.sum()), int(judged.Y.sum()))
+    if not judged.items.size:
+        return Standing(*counts, "ask some questions at random, say control=0.1, to judge by")
+    if judged.items.size < MIN_RANDOM_ITEMS:
+        few = f"{judged.items.size} random item{'s say' if judged.items.size > 1 else ' says'} little"
+        return Standing(*counts, f"go on: {few}, {MIN_RANDOM_ITEMS} are needed to judge by")
+    folds = rng.permutation(judged.items.size) % FOLDS
+    draws = draw_items(judged.items.size, rng)
+    cross_fit = _CrossFit(judged, told, X, folds, learn)
+
+    def score_of(beliefs: list[LabelPosterior | None]) -> MicroF1:
+        return MicroF1.of(judged.Y, judged.known, cross_fit.label_sets(beliefs, decide), draws)
+
+    def score(select: Select) -> MicroF1:
+        return score_of(cross_fit.beliefs(select))
+
+    everything = cross_fit.beliefs(lambda open_: open_)
+    full, calibrated = score_of(everything), cross_fit.calibration(everything)
+    if full.value is None:
+        return Standing(*counts, "go on: no label was found among the random items yet", calibration=calibrated)
+    doubling = full.above(score(lambda open_: first_of(open_, int(open_.sum()) // 2)))
+    over_random, saved = _strategy_worth(told.random, score)
+    return Standing(*counts, _advice(doubling), full.estimate(), over_random, saved, doubling, calibrated)
+
+
+def first_of(answers: Bools, n: int) -> Bools:
+    """(e,) the first n of the marked answers."""
+    return answers & (np.cumsum(answers) <= n)
+
+
+def _strategy_worth(
+    random: Bools, score: Callable[[Select], MicroF1]
+) -> tuple[IntervalEstimate | None, IntervalEstimate | None]:
+    """What the strategy's answers are worth beside equally many random ones.
+
+    Hiding random items takes from the random answers alone, so that equally many are counted after it.
+    """
+    if random.all():
+        return None, None
+
+    def both(open_: Bools) -> int:
+        return int(min((open_ & random).sum(), (open_ & ~random).sum()))
+
+    at_random = score(lambda open_: first_of(open_ & random, both(open_)))
+    by_strategy = [score(_first_share(random, share, both)) for share in SHARES]
+    reached = np.stack([found.draws > at_random.draws for found in by_strategy])  # (shares, draws)
+    first = np.where(reached.any(0), np.argmax(reached, axis=0), len(SHARES) - 1)
+    spared = 1 - np.array(SHARES)[first]  # (draws,)
+    value = next((1 - s for s, f in zip(SHARES, by_strategy, strict=True) if f.above(at_random).value > 0), 0.0)
+    return by_strategy[-1].above(at_random), with_interval(value, spared)
+
+
+def _first_share(random: Bools, share: float, count: Callable[[Bools], int]) -> Select:
+    return lambda open_: first_of(open_ & ~random, round(share * count(open_)))
+
+
+def _advice(doubling: IntervalEstimate) -> str:
+    said = f"the second half of the answers brought {100 * doubling.value:+.1f} points of F1"
+    said += f" ({100 * doubling.low:+.1f} to {100 * doubling.high:+.1f})"
+    if doubling.high < MIN_GAIN:
+        return f"stop: {said}, and as many more will hardly bring more"
+    return f"go on: {said}"
+
+
+@dataclass(frozen=True, eq=False)
+class RandomAnswers:
+    """The items asked about at random, with what is known of them from random questions."""
+
+    items: Ints  # (n,)
+    Y: Bools  # (n, q)
+    known: Bools  # (n, q)
+
+    @classmethod
+    def of(cls, told: Told, n_labels: int | None = None) -> RandomAnswers:
+        items, place = np.unique(told.rows[told.random], return_inverse=True)
+        shape = (items.size, int(told.labels.max(initial=-1)) + 1 if n_labels is None else n_labels)
+        Y, known = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+        known[place, told.labels[told.random]] = True
+        latest = np.isin(told.rows, items)  # a correction counts, whoever asked for it
+        Y[np.searchsorted(items, told.rows[latest]), told.labels[latest]] = told.values[latest]
+        return cls(items, Y & known, known)
+
+
+@dataclass(frozen=True, eq=False)
+class _CrossFit:
+    """Beliefs about the random items, each by a model that learnt nothing about it: items are hidden in turn."""
+
+    judged: RandomAnswers
+    told: Told
+    X: Any  # (n, d) features of the pool
+    folds: Ints  # (n,) of the random items
+    learn: Learn
+
+    def beliefs(self, select: Select) -> list[LabelPosterior | None]:
+        """Of each fold, by a model that learnt from the selected ones of the answers that are not hidden."""
+        found = []
+        for fold in range(self.folds.max() + 1):
+            rows = self.judged.items[self.folds == fold]
+            model = self.learn(select(~np.isin(self.told.rows, rows)))
+            found.append(None if model is None else model.posterior(self.X[rows]))
+        return found
+
+    def label_sets(self, beliefs: list[LabelPosterior | None], decide: Decide) -> Bools:
+        """(n, q) none where there was nothing to learn from."""
+        sets = np.zeros(self.judged.Y.shape, dtype=bool)
+        for fold, of_fold in enumerate(beliefs):
+            if of_fold is not None:
+                sets[self.folds == fold] = _first_columns(decide(of_fold), sets)
+        return sets
+
+    def calibration(self, beliefs: list[LabelPosterior | None]) -> dict[str, Any] | None:
+        p = np.zeros(self.judged.Y.shape)
+        for fold, of_fold in enumerate(beliefs):
+            if of_fold is None:
+                return None
+            p[self.folds == fold] = _first_columns(of_fold.probabilities(), p)
+        return calibration(self.judged.Y, self.judged.known, p)
+
+
+def _first_columns(values: Any, like: npt.NDArray[Any]) -> Any:
+    """As many columns as the other one has: labels after these were never asked about."""
+    return values[:, : like.shape[1]]

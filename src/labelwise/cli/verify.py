@@ -1,0 +1,146 @@
+"""`labelwise verify`: whether a project or a backup is sound."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table as Grid
+
+from labelwise.cli._common import patient_bars, user_errors
+from labelwise.cli._projects import AsJson, ProjectPlace, check_extras, person
+from labelwise.data.formats.rows import write_rows
+
+if TYPE_CHECKING:
+    from labelwise.labelling.safety.verify import Verdict
+
+SHOWN = 5  # cases of one problem that are printed; --json has more
+COLUMNS = ("item", "item_name", "who", "asked", "first", "second", "contradicts", "take_back")
+
+
+def verify(
+    project: ProjectPlace,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Take back the copies of questions that somebody answered twice at once.")
+    ] = False,
+    keep: Annotated[
+        Path | None, typer.Option("--backup", help="With --repair: the backup to write first. Default: beside PROJECT.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="With --repair: do not ask.")] = False,
+    doubled: Annotated[
+        Path | None, typer.Option(help="Write the questions that were answered twice at once to this csv file.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check that a project or a backup is whole: the file, every event, and that what is known follows from them.
+
+    Only reads, also while the project is served; an older version is looked at as it is. Exit code 0: sound. 7: it is
+    damaged. 8: nothing is damaged, but something is suspicious, such as two answers of one person to one question
+    within a second. In projects with --overlap an earlier version of the page gave one person both copies of a
+    question; the second one's "no" then outweighed what was marked in the first.
+
+    --repair makes a backup, then takes back the copy that nobody filled in, by undo events: nothing is deleted.
+
+    **Examples**
+
+    ```
+    labelwise verify tickets.db
+    labelwise verify tickets-monday.db --json
+    labelwise verify tickets.db --doubled to-review.csv
+    labelwise verify tickets.db --repair
+    ```
+    """
+    check_extras()
+    from labelwise.labelling.safety import verify as verifying  # needs the extras just looked for
+
+    with user_errors():
+        with patient_bars() as progress:
+            verdict = verifying.verify(project, progress)
+        if repair:
+            _repair(project, verdict, keep, yes)
+            verdict = verifying.verify(project)
+        if doubled is not None:
+            _write_doubled(verdict, doubled)
+    if as_json:
+        typer.echo(json.dumps(verdict.as_dict(), indent=2, ensure_ascii=False))
+    else:
+        _print(verdict)
+    raise typer.Exit(verdict.exit_code)
+
+
+def _print(verdict: Verdict) -> None:
+    from labelwise.labelling.figures.wording import counted
+    from labelwise.labelling.safety.verify import CHECKS, DAMAGED
+
+    grid = Grid("check", "", "found")
+    for check in verdict.checks:
+        found = str(check.number) if check.number else "ok" if check.done else "not done"
+        grid.add_row(check.name, CHECKS[check.name], found)
+    Console(highlight=False, markup=False).print(grid)
+    for check in verdict.checks:
+        for example in check.examples[:SHOWN]:
+            typer.secho(f"{check.name}: {example}", fg="red" if check.state == DAMAGED else "yellow")
+        if check.number > SHOWN:
+            typer.echo(f"{check.name}: {check.number - SHOWN} more; --json lists the first of them")
+    rows = verdict.rows
+    size = f", {counted(rows['items'], 'item')}, {counted(rows['events'], 'event')}" if "events" in rows else ""
+    older = f" (of version {verdict.version}; opening it brings it up to date)" if verdict.is_older else ""
+    typer.echo(f"{verdict.location}{older}{size}: {verdict.state}")
+    _advise(verdict)
+
+
+def _advise(verdict: Verdict) -> None:
+    from labelwise.labelling.figures.wording import counted
+    from labelwise.labelling.safety.verify import DAMAGED
+
+    if verdict.state == DAMAGED:
+        typer.echo("keep the file as it is, and restore the last backup that is sound: labelwise restore")
+    elif verdict.doubled:
+        people = ", ".join(sorted({each.who for each in verdict.doubled}))
+        clear = sum(each.take_back is not None for each in verdict.doubled)
+        told = counted(len({each.item for each in verdict.doubled}), "item")
+        typer.echo(f"answered twice at once: {told}, by {people}")
+        if clear:
+            typer.echo(f"in {counted(clear, 'case')} one copy was not filled in: --repair takes it back")
+        if clear < len(verdict.doubled):
+            left = counted(len(verdict.doubled) - clear, "case")
+            typer.echo(f"in {left} both may be meant: --doubled FILE.csv lists them; answer those items anew")
+
+
+def _repair(project: str, verdict: Verdict, keep: Path | None, yes: bool) -> None:
+    from contextlib import closing
+
+    from labelwise.labelling.figures.wording import counted
+    from labelwise.labelling.safety.backup import backup
+    from labelwise.labelling.safety.doubled import repair
+    from labelwise.labelling.safety.verify import DAMAGED, Damaged
+    from labelwise.labelling.store import Store
+
+    if verdict.state == DAMAGED:
+        raise Damaged(f"{verdict.location} is damaged; that is not mended by --repair: restore a sound backup")
+    clear = [each for each in verdict.doubled if each.take_back is not None]
+    if not clear:
+        typer.echo("there is nothing to repair", err=True)
+        return
+    kept = keep or _default_backup(project)
+    question = f"Back up to {kept}, then take back {counted(len(clear), 'answer')} given twice?"
+    if not yes and not typer.confirm(question, err=True):
+        raise typer.Exit(verdict.exit_code)
+    backup(project, kept)
+    with closing(Store.open(project)) as store:
+        undone = repair(store, clear, person(None))
+    typer.echo(f"backup: {kept}; taken back: {counted(len(undone), 'answer')}", err=True)
+
+
+def _default_backup(project: str) -> Path:
+    name = f"before-repair-{time.strftime('%Y%m%d-%H%M%S')}.db"
+    path = Path(project)
+    return Path(f"project-{name}") if "://" in project else path.with_name(f"{path.stem}-{name}")
+
+
+def _write_doubled(verdict: Verdict, path: Path) -> None:
+    write_rows(verdict.as_dict()["doubled"], str(path), COLUMNS)

@@ -1,0 +1,1 @@
+"""One file or folder per format; `registry` holds the suffixes that `read` and `write` go by."""

@@ -1,0 +1,1 @@
+"""ARFF, dense and sparse, with the ways MULAN and MEKA say which columns are labels."""

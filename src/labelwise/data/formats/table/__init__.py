@@ -1,0 +1,1 @@
+"""Tables (csv, jsonl, parquet): which column holds the text, the labels, the features."""

@@ -1,0 +1,1 @@
+"""Sets that are made up: small, seeded, with a known truth."""

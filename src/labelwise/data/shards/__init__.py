@@ -1,0 +1,1 @@
+"""Pools that are larger than memory: a folder of files, read block by block."""

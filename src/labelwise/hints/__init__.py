@@ -1,0 +1,1 @@
+"""What labels mean: names, descriptions, encoders, other people's opinions. No hint is built in yet."""

@@ -1,0 +1,14 @@
+from labelwise.labelling.errors import AnswerRefused as AnswerRefused
+from labelwise.labelling.errors import NothingToAsk as NothingToAsk
+from labelwise.labelling.errors import ProjectError as ProjectError
+from labelwise.labelling.errors import StoreError as StoreError
+from labelwise.labelling.errors import WorkerBusy as WorkerBusy
+from labelwise.labelling.figures.agreement import krippendorff_alpha as krippendorff_alpha
+from labelwise.labelling.project import Project as Project
+from labelwise.labelling.records import Event as Event
+from labelwise.labelling.records import Lease as Lease
+from labelwise.labelling.records import Receipt as Receipt
+from labelwise.labelling.records import Settings as Settings
+from labelwise.labelling.service import Service as Service
+from labelwise.labelling.training.model_files import TrainedLabeller as TrainedLabeller
+from labelwise.labelling.training.worker import Worker as Worker

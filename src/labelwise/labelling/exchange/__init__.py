@@ -1,0 +1,1 @@
+"""Answers, items and predictions from and to files and Label Studio."""

@@ -1,0 +1,134 @@
+"""Where items come from: any file `labelwise.read` knows, or a folder of pictures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.feature_extraction.text import HashingVectorizer
+
+from labelwise.data import read
+from labelwise.data.formats.rows import TABLES, file_suffix, read_lines
+from labelwise.labelling.errors import ProjectError
+from labelwise.labelling.records import Settings
+from labelwise.labelling.store.labels import check_name
+from labelwise.records import LabelData, features_by_name
+
+PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff")
+PICTURES_FIELD = "image"  # the field of a picture's content
+
+
+def read_pool(
+    path: str,
+    *,
+    text: str | None = None,
+    labels: Sequence[str] | None = None,
+    known: str | Sequence[str] | None = None,
+    id: str | None = None,
+    notice: Callable[[str], None] | None = None,
+    **csv: Any,
+) -> LabelData:
+    """Items for a project, with the labels that are known of them.
+
+    Parameters
+    ----------
+    path : a file, or a folder of pictures
+    text : column of text
+    labels : the labels to ask about; may be left out where the file says which there are
+    known : column that lists the labels of an item, or one or several columns of 0, 1 and blank: what is known already
+    id : column of ids
+    notice : called with each sentence about what was found in a table
+    csv : options of tables: encoding, delimiter (csv), separator (of labels in one cell)
+    """
+    if Path(path).is_dir():
+        return _pictures(Path(path), labels)
+    if file_suffix(path) not in TABLES:
+        number = isinstance(known, str) and known.lstrip("-").isdigit()  # so many attributes of an ARFF file
+        where: dict[str, Any] = {} if known is None else {"labels": int(str(known)) if number else known}
+        return _with_labels(read(path, **where, **csv), labels)
+    options: dict[str, Any] = {"labels": known, "notice": notice} | ({} if id is None else {"id": id}) | csv
+    if text is not None:
+        options |= {"text": text, "vectorizer": HashingVectorizer(n_features=2)}  # a project makes its own features
+    if isinstance(known, str) or known is None:
+        if known is None and labels is None:
+            raise ProjectError("which labels are there? Give a list of labels, or the column that holds known ones")
+        return read(path, **options, label_names=None if labels is None else list(labels))
+    return _with_labels(read(path, **options), labels)
+
+
+def read_new(
+    path: str,
+    settings: Settings,
+    label_names: Sequence[str],
+    id: str | None = None,
+    *,
+    notice: Callable[[str], None] | None = None,
+    **csv: Any,
+) -> LabelData:
+    """More items for a project, or items to predict: read as the project's features need them."""
+    kind = settings.features["kind"]
+    if kind == "images" and Path(path).is_dir():
+        return _pictures(Path(path), label_names)
+    if file_suffix(path) not in TABLES:
+        data = read(path, **csv)
+        return as_the_project(data, settings) if kind == "numbers" else data
+    options: dict[str, Any] = {"labels": None, "label_names": list(label_names), "notice": notice} | csv
+    options |= {} if id is None else {"id": id}
+    field = settings.features.get("field")
+    if kind == "numbers":
+        return read(path, **options, features=settings.features.get("names"))
+    return read(path, **options, text=field or "text", vectorizer=HashingVectorizer(n_features=2))
+
+
+def as_the_project(data: LabelData, settings: Settings) -> LabelData:
+    """The same items with their numbers in the order of the project's features; ProjectError where these differ."""
+    names, width = settings.features.get("names"), settings.features["width"]
+    if data.n_features != width:
+        raise ProjectError(f"the items have {data.n_features} features, the project {width}")
+    try:
+        X = features_by_name(data.X, names, width, data.feature_names)
+    except ValueError as error:
+        raise ProjectError(str(error)) from None
+    return replace(data, X=X, feature_names=data.feature_names if names is None else tuple(names))
+
+
+def read_label_list(given: str) -> list[str]:
+    """The labels of a file with one per line, or, where there is no such file, those named by comma."""
+    if not os.path.exists(given):
+        if given.endswith((".txt", ".csv")):
+            raise ProjectError(f"there is no file {given!r} with the labels, one per line")
+        names = [name.strip() for name in given.split(",") if name.strip()]
+    else:
+        names = read_lines(given)
+    if not names:
+        raise ProjectError(f"{given!r} names no label; write one per line")
+    return [check_name(name) for name in names]
+
+
+def is_folder(path: str) -> bool:
+    return Path(path).is_dir()
+
+
+def _with_labels(data: LabelData, labels: Sequence[str] | None) -> LabelData:
+    for name in labels or ():
+        if name not in data.label_names:
+            data = data.with_label(name)
+    return data
+
+
+def _pictures(folder: Path, labels: Sequence[str] | None) -> LabelData:
+    found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in PICTURES)
+    if not found:
+        raise ProjectError(f"there is no picture in {folder}; looked for {', '.join(PICTURES)}")
+    if not labels:
+        raise ProjectError("which labels are there? Give a list of labels")
+    return LabelData.from_arrays(
+        np.zeros((len(found), 1)),  # a project makes its own features of pictures
+        label_names=labels,
+        item_ids=[path.relative_to(folder).as_posix() for path in found],
+        items=[{PICTURES_FIELD: str(path.resolve())} for path in found],
+    )

@@ -1,0 +1,223 @@
+"""How a project stands, in figures: what `labelwise status`, the report and the page show. No model is loaded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from labelwise.labelling.figures.agreement import krippendorff_alpha
+from labelwise.labelling.records import CONTROL, Settings
+from labelwise.labelling.served import ServedProject
+from labelwise.labelling.store.browsing import answers_by_day, count_answered_items, next_questions
+from labelwise.labelling.store.events import read_given_answers, read_votes, voters_count
+from labelwise.labelling.store.items import count_items
+from labelwise.labelling.store.labels import StoredLabels, read_labels
+from labelwise.labelling.store.questions import count_ready, open_leases
+from labelwise.labelling.store.schema import NO, UNSURE, WHOLE_ITEM, YES
+from labelwise.labelling.store.trainings import last_good, last_training, read_course
+from labelwise.labelling.training.locks import worker_is_running
+
+NEXT = 100  # questions and answers to look ahead
+
+
+@dataclass(frozen=True)
+class LabelStatus:
+    """One label: how often it was answered each way, Krippendorff's alpha, and its share by the random questions."""
+
+    name: str
+    yes: int
+    no: int
+    unsure: int
+    agreement: float | None
+    base_rate: Mapping[str, float] | None
+
+
+@dataclass(frozen=True)
+class PairFigures:
+    """Two people: the labels both said yes or no to, the share they agree on, and Cohen's kappa."""
+
+    first: str
+    second: str
+    both: int
+    share: float
+    kappa: float | None
+
+
+@dataclass(frozen=True)
+class NextQuestions:
+    """The questions to be asked next: how many, how many of them at random, and the yes that is expected of them."""
+
+    number: int
+    at_random: int
+    yes: float | None
+    labels: tuple[tuple[str, float], ...]  # those with most yes expected, most first
+
+
+@dataclass(frozen=True)
+class Status:
+    """A project at one moment. What the worker found is as of its last good training, at `trained_at`.
+
+    Parameters
+    ----------
+    people : answers of each person, the busiest first
+    readings, cost : items read, counted once for answers in a row of one person, and what readings and answers cost by
+        the settings; None where they were not counted
+    f1 : the estimate by the random questions, with its interval and the number of answers it is of
+    standing : what the strategy gains over random questions, and whether to go on, as in `labelwise.Campaign.status`
+    course : F1 whenever the campaign was judged
+    unseen : answers that came after the last good training
+    trouble : what is wrong, if anything is
+    days : days since 1970 (UTC), every one from the first to the last answer
+    by_person : for each person, as many numbers of answers
+    """
+
+    items: int
+    answers: int
+    answered_items: int
+    readings: int | None
+    cost: float | None
+    people: Mapping[str, int]
+    labels: tuple[LabelStatus, ...]
+    f1: dict[str, Any] | None
+    standing: dict[str, Any] | None
+    course: tuple[dict[str, Any], ...]
+    ready: int
+    leased: int
+    worker: bool
+    unseen: int
+    trouble: str | None
+    days: range
+    by_person: Mapping[str, tuple[int, ...]]
+    pairs: tuple[PairFigures, ...]
+    calibration: Mapping[str, Any] | None
+    forecast: Mapping[str, Any] | None
+    following: NextQuestions
+    trained_at: float | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """What the JSON of command and interface has: all but what only the page draws."""
+        drawn = ("days", "by_person", "pairs", "calibration", "forecast", "following", "trained_at")
+        return {key: value for key, value in asdict(self).items() if key not in drawn}
+
+
+def status_of(project: ServedProject, *, recount: bool = True) -> Status:
+    """Look at a project; one consistent view of the store.
+
+    With `recount`, all answers are read to count labels, readings and cost as of now. Without, labels are as of the
+    last good training, the course is thinned, and the time it takes does not grow with the answers of an item.
+    """
+    running = worker_is_running(project.store)
+    with project.store.reading() as connection:
+        good, labels = last_good(connection), read_labels(connection)
+        report = (good.report or {}) if good is not None else {}
+        days, by_person = _by_day(answers_by_day(connection))
+        people = {who: sum(numbers) for who, numbers in by_person.items()}
+        readings, cost = _paid(connection, labels, project.settings) if recount else (None, None)
+        return Status(
+            items=count_items(connection),
+            answers=sum(people.values()),
+            answered_items=count_answered_items(connection),
+            readings=readings,
+            cost=cost,
+            people=dict(sorted(people.items(), key=lambda pair: (-pair[1], pair[0]))),
+            labels=_labels(labels, _counts(connection, labels) if recount else report.get("labels", {}), report),
+            f1=report.get("f1"),
+            standing=report.get("standing"),
+            course=_course(read_course(connection, None) if recount else read_course(connection)),
+            ready=count_ready(connection),
+            leased=len(open_leases(connection)),
+            worker=running,
+            unseen=sum(voters_count(connection, 0 if good is None else good.seen_event).values()),
+            trouble=_trouble(last_training(connection)),
+            days=days,
+            by_person=by_person,
+            pairs=tuple(_pair(*figures) for figures in report.get("pairs", ())),
+            calibration=report.get("calibration"),
+            forecast=report.get("forecast"),
+            following=_following(connection, labels),
+            trained_at=None if good is None else good.finished_at,
+        )
+
+
+def _by_day(counted: list[tuple[int, str, int]]) -> tuple[range, dict[str, tuple[int, ...]]]:
+    if not counted:
+        return range(0), {}
+    days = range(counted[0][0], counted[-1][0] + 1)
+    table: dict[str, list[int]] = {who: [0] * len(days) for who in sorted({who for _, who, _ in counted})}
+    for day, who, number in counted:
+        table[who][day - days.start] = number
+    return days, {who: tuple(numbers) for who, numbers in table.items()}
+
+
+def _paid(connection: sa.Connection, labels: StoredLabels, settings: Settings) -> tuple[int, float]:
+    """Readings and cost of what people answered, of labels that are no longer in use, too: what was paid stays paid."""
+    answered = read_given_answers(connection)
+    readings = sum(1 for _ in groupby(answered, key=lambda row: (row.who, row.item)))
+    counts = Counter(row.label for row in answered)
+    names = list(labels.all_names.values())
+    costs = settings.costs(names).of_labels(names)
+    return readings, costs.total(readings, [counts[label] for label in labels.all_names])
+
+
+def _counts(connection: sa.Connection, labels: StoredLabels) -> dict[str, tuple[int, int, int, float | None]]:
+    """Yes, no, unsure and agreement of each label as of now, by its number; a training's report has the same."""
+    votes = read_votes(connection)
+    found = {}
+    for label in labels.ids:
+        mine = votes.label == label
+        values = votes.value[mine]
+        _, place = np.unique(votes.item[mine], return_inverse=True)
+        yes, no = (np.bincount(place[values == code], minlength=place.max(initial=-1) + 1) for code in (YES, NO))
+        alpha = krippendorff_alpha(yes, no)
+        agreement = None if np.isnan(alpha) else round(alpha, 4)
+        found[str(label)] = (int(yes.sum()), int(no.sum()), int((values == UNSURE).sum()), agreement)
+    return found
+
+
+def _labels(labels: StoredLabels, counts: Mapping[str, Any], report: Mapping[str, Any]) -> tuple[LabelStatus, ...]:
+    rates = report.get("base_rates", {})
+    table = []
+    for label, name in zip(labels.ids, labels.names, strict=True):
+        yes, no, unsure, alpha = counts.get(str(label), (0, 0, 0, None))
+        table.append(LabelStatus(name, yes, no, unsure, alpha, rates.get(name)))
+    return tuple(table)
+
+
+def _course(reports: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+    return tuple(
+        {"answers": report["answers"], **report["f1"]}
+        for report in reports
+        if (report.get("f1") or {}).get("f1") is not None
+    )
+
+
+def _pair(first: str, second: str, both: int, same: int, kappa: float | None) -> PairFigures:
+    return PairFigures(first, second, both, same / both, kappa)
+
+
+def _following(connection: sa.Connection, labels: StoredLabels) -> NextQuestions:
+    """What the stored beliefs expect of the next questions: the probabilities of the labels asked about, summed."""
+    asked = next_questions(connection, NEXT)
+    at_random = sum(row.reason == CONTROL for row in asked)
+    expected, any_beliefs = np.zeros(len(labels.ids)), False
+    for row in asked:
+        p = np.frombuffer(row.beliefs or b"", dtype="<f4")
+        if p.size == expected.size:
+            any_beliefs = True
+            where = slice(None) if row.label == WHOLE_ITEM else labels.column_of[row.label]
+            expected[where] += p[where]
+    most = np.argsort(-expected, kind="stable")[:10]
+    found = tuple((labels.names[column], float(expected[column])) for column in most.tolist() if expected[column] > 0)
+    return NextQuestions(len(asked), at_random, float(expected.sum()) if any_beliefs else None, found)
+
+
+def _trouble(last: sa.Row | None) -> str | None:
+    if last is None or last.state not in ("failed", "killed"):
+        return None
+    return f"the last training {'failed' if last.state == 'failed' else 'was killed'}: {last.message}"

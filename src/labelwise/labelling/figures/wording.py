@@ -1,0 +1,70 @@
+"""Numbers in sentences, the same on the command line, on the page and in the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+SHOWN = 5  # names in a sentence
+
+
+def counted(number: float, one: str, many: str | None = None) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "item"), counted(2000, "item"), counted(0, "person", "people")
+    ('1 item', '2,000 items', '0 people')
+    """
+    whole = round(number)
+    return f"{whole:,} {one if whole == 1 else many or one + 's'}"
+
+
+def unlearnt(answers: int) -> str:
+    """How far behind the answers a model is.
+
+    >>> unlearnt(1)
+    'the model has not learnt the last answer'
+    """
+    return f"the model has not learnt the last {'answer' if answers == 1 else counted(answers, 'answer')}"
+
+
+def left_out(labels: Sequence[str], of: int) -> str:
+    """Labels that are not predicted, and how to have them all the same.
+
+    >>> left_out(["go"], 5)
+    "1 of 5 labels was left out, because nobody has said yes to it so far: 'go'; --every-label takes it in"
+    """
+    names = ", ".join(map(repr, labels[:SHOWN])) + (", ..." if len(labels) > SHOWN else "")
+    was, them = ("was", "it") if len(labels) == 1 else ("were", "them")
+    said = f"{len(labels):,} of {counted(of, 'label')} {was} left out, because nobody has said yes to {them} so far"
+    return f"{said}: {names}; --every-label takes {them} in"
+
+
+def why_no_f1(f1: Mapping[str, Any] | None) -> str:
+    """What an estimate that is not there waits for.
+
+    >>> why_no_f1({"f1": None, "items": 1, "found": 2, "needed": 20})
+    'not yet: 1 random item, 20 are needed'
+    >>> why_no_f1({"f1": None, "items": 13, "found": 0, "needed": 20})
+    'not yet: 13 random items, 20 are needed; no label was found among the random answers yet'
+    """
+    if f1 is None:
+        return "not yet: it takes answers to questions asked at random, and a trained model"
+    waits = [f"{counted(f1['items'], 'random item')}, {f1['needed']} are needed"] if f1["items"] < f1["needed"] else []
+    waits += [] if f1["found"] else ["no label was found among the random answers yet"]
+    return f"not yet: {'; '.join(waits or ['nothing was answered that a model could learn from'])}"
+
+
+def standing_lines(standing: Mapping[str, Any] | None) -> list[str]:
+    """What the random questions say of the strategy and of stopping, a line each.
+
+    >>> gain = {"value": 0.031, "low": -0.01, "high": 0.07}
+    >>> standing_lines({"over_random": gain, "saved": {"value": 0.5}, "advice": "go on: it still rises"})
+    ['strategy: +3.1 points of F1 over random questions (-1.0 to +7.0)', 'advice: go on: it still rises']
+    """
+    if standing is None:
+        return []
+    lines, gain = [], standing.get("over_random")
+    if gain is not None:
+        points = [f"{100 * gain[name]:+.1f}" for name in ("value", "low", "high")]
+        lines.append(f"strategy: {points[0]} points of F1 over random questions ({points[1]} to {points[2]})")
+    return [*lines, f"advice: {standing['advice']}"]

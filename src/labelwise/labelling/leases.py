@@ -1,0 +1,214 @@
+"""A person's leases: what is shown of them, and which answers to them are refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import numpy as np
+import sqlalchemy as sa
+
+from labelwise.labelling.errors import AnswerRefused, ProjectError
+from labelwise.labelling.items.pictures import located
+from labelwise.labelling.records import GIVEN, Lease, Settings
+from labelwise.labelling.store import Store
+from labelwise.labelling.store.events import last_event
+from labelwise.labelling.store.items import show_item
+from labelwise.labelling.store.labels import StoredLabels, last_change
+from labelwise.labelling.store.questions import (
+    LEFT,
+    StoredLease,
+    answered_leases,
+    answers_of,
+    end_lease,
+    is_askable,
+    leases_of,
+    return_question,
+    votes_on,
+    with_others,
+)
+from labelwise.labelling.store.schema import NO, UNSURE, WHOLE_ITEM, YES
+from labelwise.labelling.store.trainings import last_good
+from labelwise.labelling.training.chance import copies
+from labelwise.records.asking import Answer, Question
+
+MOST_HELD = 100  # questions that one person can hold; who has as many is given no more before he answers or skips some
+Said = dict[int, int]  # label numbers to YES, NO or UNSURE
+MAKING, WITH_OTHERS, NOTHING = "being made ready", "with others", "nothing"  # why there is no question for a person
+
+
+def held_most(number: int) -> str | None:
+    """What to say to a person who holds so many questions; None where he may have more."""
+    if number < MOST_HELD:
+        return None
+    return f"You hold {number} questions, the most that one person can; answer or skip some to get others."
+
+
+def why_none(connection: sa.Connection, who: str) -> str:
+    """Why there is no question for a person: `MAKING`, `WITH_OTHERS` or `NOTHING`."""
+    good = last_good(connection)
+    now = (last_event(connection), last_change(connection))
+    if good is None or (good.seen_event, good.seen_change) != now or is_askable(connection, who):
+        return MAKING
+    if not (good.report or {}).get("exhausted", False):
+        return MAKING
+    return WITH_OTHERS if with_others(connection, who) else NOTHING
+
+
+def leases_to_answer(connection: sa.Connection, settings: Settings, who: str, known: StoredLabels) -> list[StoredLease]:
+    """A person's open leases; those of a question that he answered by another way, or holds twice, are ended."""
+    answered = answered_leases(connection, who)
+    kept: dict[tuple[int, int], StoredLease] = {}
+    for held in leases_of(connection, who):
+        is_done = held.token in answered or not open_labels(connection, settings, held, known)
+        if is_done or (held.item, held.label) in kept:
+            end_lease(connection, held.token, "expired")
+        else:
+            kept[held.item, held.label] = held
+    return list(kept.values())
+
+
+def shown_lease(
+    connection: sa.Connection, store: Store, settings: Settings, held: StoredLease, known: StoredLabels
+) -> Lease:
+    """A lease as a person gets it."""
+    name, content = show_item(connection, held.item)
+    content = located(content, store.folder)
+    labels = open_labels(connection, settings, held, known)
+    beliefs: dict[str, float] = {}
+    if held.beliefs is not None and not others_answered(connection, settings, held):
+        p = np.frombuffer(held.beliefs, dtype="<f4").tolist()
+        by_name = dict(zip(known.names, p, strict=True)) if len(p) == len(known.names) else {}
+        beliefs = {label: by_name[label] for label in labels if label in by_name}
+    score = float("nan") if held.score is None else held.score
+    question = Question(name, labels, held.reason, score)
+    marked = json.loads(held.words) if held.words and beliefs else []
+    words = tuple((word, known.names[place], weight) for word, place, weight in marked)
+    return Lease(held.token, held.who, question, content, held.expires_at, beliefs, held.rank, words)
+
+
+def others_answered(connection: sa.Connection, settings: Settings, held: StoredLease) -> bool:
+    """Whether a question is a second opinion: what the model believes would give the first one away."""
+    if copies(settings, held.item, held.label) == 1:
+        return False
+    return any(
+        who != held.who and reason != GIVEN and held.label in (WHOLE_ITEM, label)
+        for label, who, reason, _ in votes_on(connection, held.item)
+    )
+
+
+def open_labels(
+    connection: sa.Connection, settings: Settings, held: StoredLease, known: StoredLabels
+) -> tuple[str, ...]:
+    """The names of the labels to ask about: of a whole item, what this person and enough others have not said.
+
+    A label whose last answer this person took back is open, although one that he gave before it stands.
+    """
+    if held.label != WHOLE_ITEM:
+        return tuple(name for label, name in zip(known.ids, known.names, strict=True) if label == held.label)
+    voters: dict[int, set[str]] = {}
+    settled = set()
+    for label, who, reason, _ in votes_on(connection, held.item):
+        voters.setdefault(label, set()).add(who)
+        if reason == GIVEN:
+            settled.add(label)
+    if any(held.who in people for people in voters.values()):
+        last = {row.label: row for row in answers_of(connection, held.who, held.item)}
+        settled |= {label for label, row in last.items() if not row.undone}
+    wanted = copies(settings, held.item, WHOLE_ITEM)
+    settled |= {label for label, people in voters.items() if len(people - {held.who}) >= wanted}
+    return tuple(name for label, name in zip(known.ids, known.names, strict=True) if label not in settled)
+
+
+# -- which answers are refused -----------------------------------------------------------------------------------------
+
+
+def checked_values(known: StoredLabels, values: Mapping[str, bool | None]) -> tuple[Said, list[str]]:
+    """Values by label number, and what to say of labels that have gone meanwhile; their answers are kept too."""
+    said: Said = {}
+    notices: list[str] = []
+    refused: AnswerRefused | None = None
+    for name, value in values.items():
+        if value is not None and not isinstance(value, bool | np.bool_):
+            raise ProjectError(f"label {name!r} must be True, False or None (unsure), got {value!r}")
+        try:
+            label = known.id_of(name)
+        except AnswerRefused as gone:
+            refused, label = gone, known.last_id_of(name)
+            notices.append(f"{gone}; what was said of it is kept, and not used")
+        said[label] = UNSURE if value is None else YES if value else NO
+    if not said:
+        raise ProjectError("the answer says nothing; skip the question instead")
+    if refused is not None and len(notices) == len(said):
+        raise refused
+    return said, notices
+
+
+def check_not_repeating(connection: sa.Connection, held: StoredLease, said: Said, known: StoredLabels) -> None:
+    """Refuse a second answer of one person to one question, and one that contradicts what he said before."""
+    said_before = answers_of(connection, held.who, held.item)
+    last = {row.label: row for row in said_before}
+    last_to_question = next((row for row in reversed(said_before) if row.asked == held.label), None)
+    cure = "nothing was saved. Undo that answer first, or mark this one as a correction"
+    for row in (last_to_question, last.get(held.label)):
+        if row is not None and not row.undone:
+            name, _ = show_item(connection, held.item)
+            raise AnswerRefused(
+                f"{held.who!r} answered this question about item {name!r} already (answer no. {row.id}); {cure}"
+            )
+    for label in said.keys() & last.keys():
+        row = last[label]
+        if not row.undone and {said[label], row.value} == {YES, NO}:
+            name, what = show_item(connection, held.item)[0], known.all_names[label]
+            word = "yes" if row.value == YES else "no"
+            raise AnswerRefused(
+                f"{held.who!r} said {word} to {what!r} of item {name!r} before (answer no. {row.id}); {cure}"
+            )
+
+
+def check_not_contradicting(
+    connection: sa.Connection, of: tuple[str, int], answer: Answer, said: Said, known: StoredLabels
+) -> None:
+    """Refuse an answer that contradicts what the same person said; `of` has him and the item's number."""
+    who, item = of
+    before = {label: value for label, other, _, value in votes_on(connection, item) if other == who}
+    for label, value in before.items():
+        if label in said and {value, said[label]} == {YES, NO}:
+            name = known.all_names[label]
+            raise ProjectError(
+                f"{who!r} said {'yes' if value == YES else 'no'} to {name!r} of item {answer.item!r} before; "
+                "mark the answer as a correction to change it"
+            )
+
+
+def only_new(connection: sa.Connection, held: StoredLease, said: Said, mine: Said, known: StoredLabels) -> Said:
+    """What this person has not said before; refused where it is something else than before."""
+    item, _ = show_item(connection, held.item)
+    for label, value in said.items():
+        if mine.get(label, value) != value:
+            raise AnswerRefused(
+                f"you gave another answer to {known.all_names[label]!r} of item {item!r} meanwhile; nothing was "
+                "saved. Look at the item again, or change that answer in Browse"
+            )
+    new = {label: value for label, value in said.items() if label not in mine}
+    if not new:
+        raise AnswerRefused(f"you said all of this of item {item!r} before; nothing was added")
+    return new
+
+
+def leases_with(connection: sa.Connection, held: StoredLease) -> list[StoredLease]:
+    """A lease and the other open ones of its person on its item."""
+    mine = leases_of(connection, held.who)
+    return [held, *(lease for lease in mine if lease.item == held.item and lease.token != held.token)]
+
+
+def end_leases(connection: sa.Connection, leases: list[StoredLease], said: Said, token: str, whole: bool) -> None:
+    """End the leases that an answer is about; what it leaves open, and second copies, may go to somebody else."""
+    answered: set[int] = set()
+    for lease in leases:
+        is_said = lease.label in said or (lease.label == WHOLE_ITEM and (whole or lease.token == token))
+        if is_said and lease.label not in answered:
+            end_lease(connection, lease.token, "answered")
+            answered.add(lease.label)
+        elif is_said or whole or lease.token == token:
+            return_question(connection, lease, "expired" if is_said else LEFT)

@@ -1,0 +1,180 @@
+"""The frozen records of labelling: settings, a lease, what a person did, and what was saved of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from labelwise.labelling.errors import ProjectError
+from labelwise.records.asking import Question
+
+if TYPE_CHECKING:
+    from labelwise.campaign import Costs
+
+GIVEN = "given"  # the reason of labels that came with the items
+CONTROL = "control"  # the reason of the random share
+START = "start"  # the reason of the random items that are answered in full before the strategy takes over
+TOLD = "told"  # the reason of answers nobody was asked for
+SETTLED = "settled"  # the reason of answers that stand whatever others said
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a project asks, kept in it from its making; `Settings.of` has the defaults of a `Campaign`.
+
+    Parameters
+    ----------
+    model, strategy : names in `labelwise.models.BY_NAME` and `labelwise.queries.BY_NAME`
+        The strategy also says whether whole items or single (item, label) pairs are asked about.
+    model_options : keyword arguments of the model
+    features : mapping
+        What the model sees: {"kind": "text", "field": ...}, {"kind": "images", "field": ...} or {"kind": "numbers"}.
+    control : float
+        Share of the questions that are drawn at random, for base rates and an honest error.
+    guard : bool
+        Whether the share rises where the strategy does not pay, see `labelwise.Guard`.
+    overlap : int
+        People who are asked the same question, 1 by default; `overlap_share` is the share of the questions that this
+        applies to.
+    lease_seconds : float
+        How long a question belongs to the one who was given it.
+    ready : int
+        Questions the worker keeps ready.
+    read_cost, answer_cost, label_costs : float, float, and mapping of label names to prices
+        What reading an item and answering for a label cost, see `labelwise.Costs`.
+    start : int
+        Random items that are answered in full before the strategy takes over.
+    random_state : int
+
+    Examples
+    --------
+    >>> Settings.of(n_labels=6).strategy, Settings.of(n_labels=300).target
+    ('label_covariance', 'pairs')
+    """
+
+    model: str
+    strategy: str
+    model_options: Mapping[str, Any] = field(default_factory=dict)
+    features: Mapping[str, Any] = field(default_factory=lambda: {"kind": "numbers"})
+    control: float = 0.0
+    guard: bool = False
+    overlap: int = 1
+    overlap_share: float = 1.0
+    lease_seconds: float = 600.0
+    ready: int = 200
+    read_cost: float = 0.0
+    answer_cost: float = 1.0
+    label_costs: Mapping[str, float] = field(default_factory=dict)
+    start: int = 0
+    random_state: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        n_labels: int,
+        model: str | None = None,
+        strategy: str | None = None,
+        start: int | None = None,
+        control: float | None = None,
+        model_options: Mapping[str, Any] | None = None,
+        **others: Any,
+    ) -> Settings:
+        """Settings with the defaults of a campaign for so many labels where something is None."""
+        from labelwise.campaign import defaults  # loaded when needed: those who only ask and answer do without
+
+        name = defaults.strategy_name(strategy, n_labels)
+        cls(model or "auto", name).check_choices()
+        chosen = defaults.Choices.of(model, strategy, start, control, n_labels=n_labels, model_options=model_options)
+        made = cls(**asdict(chosen), **others)
+        made.check_choices()
+        return made
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.control <= 1:
+            raise ProjectError(f"control is the share of random questions, between 0 and 1, got {self.control!r}")
+        if not 0 <= self.overlap_share <= 1:
+            raise ProjectError(f"overlap_share must lie between 0 and 1, got {self.overlap_share!r}")
+        for name in ("overlap", "ready"):
+            if getattr(self, name) < 1:
+                raise ProjectError(f"{name} must be at least 1, got {getattr(self, name)!r}")
+        if self.start < 0:
+            raise ProjectError(f"start must be 0 or more, got {self.start!r}")
+        if not self.lease_seconds > 0:
+            raise ProjectError(f"lease_seconds must be positive, got {self.lease_seconds!r}")
+
+    def check_choices(self) -> None:
+        """Whether there are such a model and such a strategy, and the prices are prices: asked once, at the making."""
+        from labelwise import models, queries  # loaded when needed: those who only ask and answer do without
+
+        for what, name, known in (("model", self.model, models.BY_NAME), ("strategy", self.strategy, queries.BY_NAME)):
+            if name not in known:
+                raise ProjectError(f"there is no {what} {name!r}; there are {', '.join(known)}")
+        try:
+            self.costs(self.label_costs)
+        except ValueError as error:
+            raise ProjectError(str(error)) from error
+
+    def costs(self, label_names: Iterable[str]) -> Costs:
+        """The prices of these labels; of labels that are no longer in use they are left out."""
+        from labelwise.campaign import Costs  # loaded when needed, as above
+
+        own = {name: self.label_costs[name] for name in label_names if name in self.label_costs}
+        return Costs(self.read_cost, self.answer_cost, own or None)
+
+    @property
+    def target(self) -> str:
+        from labelwise import queries  # loaded when needed, as above
+
+        return queries.BY_NAME[self.strategy]().target
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A question that belongs to one person until `expires_at` (seconds since 1970).
+
+    `content` is what to show of the item, `beliefs` the probability of each label asked about, as the last good model
+    saw it; empty before there is one. `rank` is the place of the question among those that were ready, `words` the
+    words of a text that spoke for or against labels: word, label, log-odds.
+    """
+
+    token: str
+    who: str
+    question: Question
+    content: Any
+    expires_at: float
+    beliefs: Mapping[str, float] = field(default_factory=dict)
+    rank: int = 0
+    words: tuple[tuple[str, str, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The proof that an answer is on disk: its number among the events, and what should be said about it.
+
+    `repeated` says that it was there already, and that nothing was added.
+    """
+
+    event: int
+    notices: tuple[str, ...] = ()
+    repeated: bool = False
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that a person did: answered, skipped, or took an answer back (`undoes` is its number).
+
+    `values` maps label names to True, False, or None for unsure; `asked` is the one label that was asked about, or
+    None where it was the whole item.
+    """
+
+    id: int
+    at: float
+    who: str
+    kind: str
+    item: str
+    asked: str | None
+    reason: str
+    values: Mapping[str, bool | None]
+    undoes: int | None = None

@@ -1,0 +1,1 @@
+"""What trains beside the people: learner, planner of questions, worker, files of models."""

@@ -1,0 +1,115 @@
+"""A campaign over a project: read from the store, kept up to date with it, and asked for the next questions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+import sqlalchemy as sa
+
+from labelwise import models
+from labelwise.campaign import Campaign, Guard
+from labelwise.labelling.items.features import Featurizer
+from labelwise.labelling.items.pictures import located
+from labelwise.labelling.records import Settings
+from labelwise.labelling.store import Store
+from labelwise.labelling.store.events import last_event, read_votes, votes_since
+from labelwise.labelling.store.items import StoredItems, read_items
+from labelwise.labelling.store.labels import StoredLabels, last_change, read_labels
+from labelwise.labelling.training.guesses import tell_hints
+from labelwise.labelling.training.votes import UNKNOWN, History
+from labelwise.records import Features, LabelData
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Up to where a learner has read: the last event and the last change."""
+
+    event: int = 0
+    change: int = 0
+
+
+class Learner:
+    """Everything that is derived from a store, in memory: features, votes, campaign. Never written back.
+
+    Built from the same store it always believes and asks the same, whether it followed the answers one by one or read
+    them all at once.
+    """
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self.store = store
+        self.settings = settings
+        self.seen = Seen()
+        self._items: StoredItems | None = None
+        self.featurizer = Featurizer(settings.features)
+
+    def catch_up(self) -> bool:
+        """Read what is new in the store; whether there was anything."""
+        with self.store.reading() as connection:
+            now = Seen(last_event(connection), last_change(connection))
+            if now == self.seen and self._items is not None:
+                return False
+            if self._items is None or now.change != self.seen.change or not self._follow(connection):
+                self._rebuild(connection)
+            self.seen = now
+        return True
+
+    def _follow(self, connection: sa.Connection) -> bool:
+        """Tell the campaign what was said since; False where something said before is no longer so."""
+        votes = votes_since(connection, self.seen.event)
+        answers = None if votes is None else self.history.add(votes)
+        if answers is None:
+            return False
+        self.campaign.tell(answers)
+        return True
+
+    def _rebuild(self, connection: sa.Connection) -> None:
+        items, folder = read_items(connection), self.store.folder
+        items = replace(items, contents=tuple(located(content, folder) for content in items.contents))
+        if self._items is None or items.ids != self._items.ids:
+            self.X: Features = self.featurizer.fit(items.contents).transform(items.contents, items.numbers)
+        self._items = items
+        self.labels: StoredLabels = read_labels(connection)
+        self.history = History(self.labels, dict(zip(items.ids, items.names, strict=True)))
+        self.history.add(read_votes(connection))
+        settings = self.settings
+        self.campaign = Campaign(
+            self.data(given_only=True),
+            model=models.BY_NAME[settings.model]().set_params(**settings.model_options),
+            strategy=settings.strategy,
+            start=settings.start,
+            control=Guard(settings.control) if settings.guard else settings.control,
+            costs=settings.costs(self.labels.names),
+            random_state=settings.random_state,
+            answers=self.history.answers,
+        )
+        tell_hints(self.campaign, self.labels)
+
+    @property
+    def items(self) -> StoredItems:
+        assert self._items is not None, "catch_up comes first"
+        return self._items
+
+    def data(self, *, given_only: bool = False) -> LabelData:
+        """The pool with what is known of it: everything, or only what came with the items."""
+        rows, codes = self.history.table(self.items.ids, "given" if given_only else "known")
+        return LabelData(
+            X=self.X,
+            Y=_entries(rows, codes == 1, (len(self.items.ids), len(self.labels.ids))),
+            observed=_entries(rows, codes != UNKNOWN, (len(self.items.ids), len(self.labels.ids))),
+            item_ids=self.items.names,
+            label_names=self.labels.names,
+            items=self.items.contents,
+        )
+
+    @property
+    def knows_nothing(self) -> bool:
+        """Whether there is no label to learn from yet."""
+        return not self.history.answers and self.history.n_given == 0
+
+
+def _entries(rows: np.ndarray, mask: np.ndarray, shape: tuple[int, int]) -> sp.csr_array:
+    """A sparse (n, q) matrix that is True where `mask`, the part of it for these rows, is."""
+    place, columns = np.nonzero(mask)
+    return sp.csr_array((np.ones(place.size, dtype=bool), (rows[place], columns)), shape=shape)

@@ -1,0 +1,141 @@
+"""A trained model with everything it needs to label new items, in one file that cannot run code when it is loaded."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwise.data.errors import UNREADABLE
+from labelwise.data.reading import check_archive
+from labelwise.decisions import ExpectedF1, Threshold
+from labelwise.files import write_bytes
+from labelwise.labelling.errors import ProjectError
+from labelwise.labelling.items.features import Featurizer, pack
+from labelwise.posterior import FloatArray, LabelPosterior, LimitedPosterior
+from labelwise.records import Features
+
+OURS = "labelwise."
+HARMLESS = ("numpy.dtype", "scipy.sparse._csr.csr_array")  # hold data and do nothing else
+
+
+class TrainedLabeller:
+    """A fitted model, the names of its labels, and the way from an item to its features.
+
+    Parameters
+    ----------
+    model : fitted estimator with `posterior(X)`
+    label_names : the labels, in the order of the model
+    featurizer : Featurizer
+    seen_event, seen_change : int
+        Up to where in the project it has learnt.
+    learnt : (q,) array of bool, optional
+        Labels that somebody has said yes to, or that are guessed: the others are not predicted unless asked for. None:
+        all of them.
+
+    Examples
+    --------
+    >>> import labelwise as lw
+    >>> texts = ["red apple", "green apple", "red car", "green car"]
+    >>> featurizer = Featurizer({"kind": "text", "field": None}).fit(texts)
+    >>> model = lw.BinaryRelevance().fit(featurizer.transform(texts), [[1, 0], [0, 0], [1, 1], [0, 1]])
+    >>> labeller = TrainedLabeller(model, ("red", "vehicle"), featurizer)
+    >>> labeller.label_sets(["a red apple"], threshold=0.5).tolist()
+    [[True, False]]
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        label_names: Sequence[str],
+        featurizer: Featurizer,
+        seen_event: int = 0,
+        seen_change: int = 0,
+        learnt: npt.NDArray[np.bool_] | None = None,
+    ) -> None:
+        self.model = model
+        self.label_names = tuple(label_names)
+        self.featurizer = featurizer
+        self.seen_event = seen_event
+        self.seen_change = seen_change
+        self.learnt = learnt
+
+    def learnt_labels(self) -> npt.NDArray[np.bool_]:
+        """(q,) labels that are predicted by default; all of them where the file is older than this distinction."""
+        learnt = getattr(self, "learnt", None)
+        return np.ones(len(self.label_names), dtype=bool) if learnt is None else np.asarray(learnt, dtype=bool)
+
+    def posterior(self, contents: Sequence[Any], X: Features | None = None) -> LabelPosterior:
+        """Beliefs about items, given as the project's items are (a text, a mapping of fields, ...) or as features."""
+        numbers = () if X is None else pack(X)
+        return self.model.posterior(self.featurizer.transform(contents, numbers))
+
+    def probabilities(self, contents: Sequence[Any], X: Features | None = None) -> FloatArray:
+        """(n, q) probability of each label."""
+        return np.asarray(self.posterior(contents, X).probabilities())
+
+    def label_sets(
+        self,
+        contents: Sequence[Any],
+        X: Features | None = None,
+        *,
+        threshold: float | None = None,
+        every_label: bool = False,
+    ) -> npt.NDArray[np.bool_]:
+        """(n, q) the sets with the highest expected F1 of each item, or all labels above a threshold.
+
+        Labels of which nothing was learnt are left out, unless `every_label` is wanted.
+        """
+        rule = ExpectedF1("samples") if threshold is None else Threshold(threshold)
+        beliefs, learnt = self.posterior(contents, X), self.learnt_labels()
+        if every_label or learnt.all():
+            return np.asarray(rule.decide(beliefs))
+        return np.asarray(rule.decide(LimitedPosterior(beliefs, learnt)) & learnt)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a skops file, which takes its name only once it is complete."""
+        try:
+            data = _skops().dumps(self)
+        except TypeError as error:
+            raise ProjectError(f"a {type(self.model).__name__} cannot be written to a file: {error}") from None
+        write_bytes(path, data)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> TrainedLabeller:
+        """Read what `save` wrote. A file that holds anything but our own types and plain data is refused."""
+        io = _skops()
+        try:
+            check_archive(path)
+            strange = [name for name in io.get_untrusted_types(file=path) if not _is_ours(name)]
+            if strange:
+                raise ProjectError(f"{os.fspath(path)} holds {', '.join(strange)}, which is none of ours; not loaded")
+            with warnings.catch_warnings():  # files of 0.1 name modules that have moved since
+                warnings.simplefilter("ignore", DeprecationWarning)
+                loaded = io.load(path, trusted=[name for name in io.get_untrusted_types(file=path) if _is_ours(name)])
+        except ProjectError:
+            raise
+        except UNREADABLE as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # the disk's fault, not the file's
+            raise ProjectError(f"{os.fspath(path)} is no model file of ours: {error}") from None
+        if not isinstance(loaded, cls):
+            raise ProjectError(
+                f"{os.fspath(path)} holds a {type(loaded).__name__}, expected a model written by labelwise"
+            )
+        return loaded
+
+
+def _is_ours(name: str) -> bool:
+    return name.startswith(OURS) or name in HARMLESS
+
+
+def _skops() -> Any:
+    try:
+        import skops.io
+    except ImportError:
+        raise ImportError("skops is needed to keep models in files: pip install 'labelwise[serve]'") from None
+    return skops.io

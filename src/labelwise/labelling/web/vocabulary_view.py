@@ -1,0 +1,202 @@
+"""The labels of the project: everybody sees them, admins add, rename, merge and retire them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.responses import RedirectResponse, Response
+
+from labelwise.labelling.errors import ProjectError
+from labelwise.labelling.figures.wording import counted
+from labelwise.labelling.items.browse import Browser
+from labelwise.labelling.served import ServedProject
+from labelwise.labelling.store.labels import check_name, read_changes, read_labels
+from labelwise.labelling.store.schema import NO, YES
+from labelwise.labelling.web.browse_view import TheBrowser, when
+from labelwise.labelling.web.dependencies import AdminUser, CurrentUser, TheProject, render, trouble_of
+
+NAVIGATION = ("Labels", "/vocabulary")
+LISTED = 50  # changes shown, the latest first
+CHANGES = ("rename", "merge", "retire")
+router = APIRouter(include_in_schema=False)
+
+Name = Annotated[str, Form(max_length=1000)]
+Asked = Annotated[str, Query(max_length=1000)]
+Lines = Annotated[str, Form(max_length=100_000)]
+
+
+@router.get("/vocabulary")
+def vocabulary(request: Request, user: CurrentUser, project: TheProject, browser: TheBrowser) -> Response:
+    return _page(request, project, browser)
+
+
+@router.post("/vocabulary/add")
+def add(
+    request: Request,
+    user: AdminUser,
+    project: TheProject,
+    browser: TheBrowser,
+    name: Name,
+    like: Lines = "",
+    examples: Lines = "",
+) -> Response:
+    try:
+        items = [line.strip() for line in examples.splitlines() if line.strip()]
+        project.add_label(name.strip(), like=_shares(like), examples=items, who=user.name)
+    except ProjectError as error:
+        return _page(request, project, browser, trouble_of(error), {"name": name, "like": like, "examples": examples})
+    return RedirectResponse("/vocabulary", 303)
+
+
+@router.get("/vocabulary/change")
+def ask_about_change(
+    request: Request,
+    user: AdminUser,
+    browser: TheBrowser,
+    project: TheProject,
+    what: Asked,
+    label: Asked,
+    to: Asked = "",
+) -> Response:
+    """Say what a change would do before it is done."""
+    try:
+        effects = effects_of(browser, what, label, to.strip())
+    except ProjectError as error:
+        return _page(request, project, browser, trouble_of(error))
+    return render(request, "change.html.jinja", what=what, label=label, to=to.strip(), effects=effects)
+
+
+@router.post("/vocabulary/change")
+def change(
+    request: Request, user: AdminUser, project: TheProject, browser: TheBrowser, what: Name, label: Name, to: Name = ""
+) -> Response:
+    try:
+        if what == "rename":
+            project.rename_label(label, to.strip(), who=user.name)
+        elif what == "merge":
+            project.merge_labels(label, to, who=user.name)
+        elif what == "retire":
+            project.retire_label(label, who=user.name)
+        else:
+            raise ProjectError(f"a label is changed by {', '.join(CHANGES)}, got {what!r}")
+    except ProjectError as error:
+        return _page(request, project, browser, trouble_of(error))
+    return RedirectResponse("/vocabulary", 303)
+
+
+def _page(
+    request: Request,
+    project: ServedProject,
+    browser: TheBrowser,
+    trouble: str | None = None,
+    filled: dict[str, str] | None = None,
+) -> Response:
+    names, yes, no, _ = browser.label_counts()
+    with project.store.reading() as connection:
+        changes, labels = read_changes(connection), read_labels(connection)
+    said = [(when(each["at"]), each["who"], _in_words(each["what"], each["detail"])) for each in reversed(changes)]
+    return render(
+        request,
+        "labels.html.jinja",
+        400 if trouble else 200,
+        labels=list(zip(names, yes.tolist(), no.tolist(), strict=True)),
+        starts={name: _hint(said) for name, said in labels.starts.items()},
+        changes=said[:LISTED],
+        trouble=trouble,
+        filled=filled or {"name": "", "like": "", "examples": ""},
+    )
+
+
+def _shares(lines: str) -> dict[str, float]:
+    """`label = share` on each line; a percent sign after the share is understood."""
+    shares: dict[str, float] = {}
+    for line in filter(None, (line.strip() for line in lines.splitlines())):
+        label, _, share = line.rpartition("=")
+        number = share.strip()
+        try:
+            value = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
+        except ValueError:
+            raise ProjectError(f"write a label, = and a share on each line, say: cats = 0.4; got {line!r}") from None
+        shares[label.strip()] = value
+    return shares
+
+
+def _hint(said: dict[str, dict[str, float]]) -> str:
+    ((kind, figures),) = said.items()
+    if kind == "like":
+        return ", ".join(f"{100 * share:.0f} % of “{name}”" for name, share in figures.items())
+    return ", ".join(f"{counted(number, 'item')} with “{name}”" for name, number in figures.items())
+
+
+def _in_words(what: str, detail: dict[str, Any]) -> str:
+    """A change as a sentence."""
+    if what == "add labels":
+        names = detail["names"]
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        return f"added {', '.join(f'“{name}”' for name in names[:5])}{more}"
+    if what == "add items":
+        return f"added {counted(detail['number'], 'item')}"
+    sentence = {
+        "rename label": "renamed “{old}” to “{new}”",
+        "merge labels": "merged “{source}” into “{target}”",
+        "retire label": "retired “{name}”",
+    }.get(what, what)
+    return sentence.format(**detail)
+
+
+# -- what a change of the labels would do ------------------------------------------------------------------------------
+
+
+def effects_of(browser: Browser, what: str, label: str, to: str = "") -> list[str]:
+    """Sentences on what renaming, merging or retiring a label does; raises where it cannot be done.
+
+    Parameters
+    ----------
+    browser : Browser
+    what : "rename", "merge" or "retire"
+    label : a label in use
+    to : the new name, or the label to merge into
+    """
+    names, yes, no, codes = browser.label_counts()
+    if what not in CHANGES:
+        raise ProjectError(f"a label is changed by {', '.join(CHANGES)}, got {what!r}")
+    column = _column(names, label)
+    has = f"“{label}” is known to be there on {_items(yes[column])} and not to be there on {_items(no[column])}."
+    if what == "rename":
+        if check_name(to) in names:
+            raise ProjectError(f"there is a label {to!r} already; merge {label!r} into it instead")
+        return [has, f"All of it stays, under the name “{to}”. Exports and predictions use the new name from then on."]
+    if what == "retire":
+        if len(names) == 1:
+            raise ProjectError(f"label {label!r} is the last one; a project needs at least one")
+        return [
+            has,
+            "Nobody is asked about it any more; it is not learnt, predicted or exported with the labels.",
+            "What people said of it is kept with everything else that they did, but no longer used.",
+        ]
+    other = _column(names, to)
+    if other == column:
+        raise ProjectError(f"label {label!r} cannot be merged into itself")
+    mine, theirs = codes[:, column], codes[:, other]
+    return [
+        has,
+        f"“{to}” is known to be there on {_items(yes[other])} and not to be there on {_items(no[other])}.",
+        f"What each person said of “{label}” becomes said of “{to}”: yes to either is yes. "
+        f"So “{to}” gains {_items(((mine == YES) & (theirs < 0)).sum())} as there and "
+        f"{_items(((mine == NO) & (theirs < 0)).sum())} as not there.",
+        f"On {_items(((mine == YES) & (theirs == NO)).sum())} “{label}” is there and “{to}” is not: "
+        "whoever said both now says yes, and the majority of people decides.",
+        f"“{label}” is not asked about any more. This cannot be taken back.",
+    ]
+
+
+def _column(names: tuple[str, ...], label: str) -> int:
+    if label not in names:
+        raise ProjectError(f"there is no label {label!r} in use")
+    return names.index(label)
+
+
+def _items(number: int | np.integer) -> str:
+    return counted(int(number), "item")

@@ -1,0 +1,16 @@
+from collections.abc import Callable
+
+from labelwise.models.auto_model import AutoModel as AutoModel
+from labelwise.models.base import LabelModel as LabelModel
+from labelwise.models.binary_relevance import BinaryRelevance as BinaryRelevance
+from labelwise.models.compressed.model import CompressedLabelGP as CompressedLabelGP
+from labelwise.models.factors.cooccurrence_factors import CooccurrenceFactors as CooccurrenceFactors
+from labelwise.models.factors.cooccurrence_transfer import CooccurrenceTransfer as CooccurrenceTransfer
+from labelwise.models.factors.latent_factors import LatentFactors as LatentFactors
+from labelwise.models.label_gp.model import LabelGP as LabelGP
+from labelwise.models.mixture.model import LabelMixtureGP as LabelMixtureGP
+from labelwise.models.model_average import ModelAverage as ModelAverage
+from labelwise.models.online.model import OnlineBayes as OnlineBayes
+from labelwise.models.targets.model import OrthogonalTargetGP as OrthogonalTargetGP
+
+BY_NAME: dict[str, Callable[[], LabelModel]]

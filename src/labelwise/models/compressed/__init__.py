@@ -1,0 +1,1 @@
+"""`CompressedLabelGP` (MIML, BML-CS): compressed labels, a Gaussian process, sparse Bayesian recovery."""

@@ -1,0 +1,228 @@
+"""Label vectors compressed to codes, one Gaussian process for all codes, and Bayesian recovery of the labels."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from labelwise.models.base import LabelModel
+from labelwise.models.compressed.code import LabelCode, SparseOptions, learn_code, make_plan
+from labelwise.models.compressed.label_decoders import CodeDecoder, Codes, Decoder
+from labelwise.models.compressed.posterior import CompressedPosterior, FittedCodes
+from labelwise.models.compressed.regression import CodeRegression, KernelOptions, learn_codes
+from labelwise.numerics.arrays import FloatArray
+from labelwise.numerics.calibration import Entries, LogisticLink, base_rates, f1_thresholds, fit_link
+from labelwise.numerics.feature_scaling import learn_scaling
+from labelwise.numerics.recovery.label_codes import KnownLabels
+from labelwise.numerics.recovery.sparse_recovery import SparsePrior
+
+CHOICES = {
+    "projection": ("auto", "identity", "pca", "gaussian", "orthogonal"),
+    "center": ("auto", True, False),
+    "label_prior": ("auto", "sparse", "covariance", "flat"),
+    "recovery": ("auto", "vb", "fast"),
+    "inference": ("marginal", "mean_field"),
+    "kernel": ("auto", "linear", "rbf"),
+    "scale": ("auto", "none"),
+}
+LINK_ROWS = 2000  # left-out rows that the link is fitted to, drawn at random
+
+
+class CompressedLabelGP(LabelModel):
+    """Compressed labels, one Gaussian process for all codes, Bayesian recovery of the labels with their covariance.
+
+    A label vector y is compressed to z = Φ (y − ȳ); the k codes share one kernel, so that one Cholesky factor serves
+    them all and the code of an item has one variance; a prior over label vectors turns beliefs about the code back
+    into beliefs about the labels. Kernel, amplitude and noise maximise the evidence. Probabilities are calibrated on
+    closed-form leave-one-out beliefs. `docs/mathematics/compressed_label_gp.md` has the formulas.
+
+    The defaults are what measured best, and compress little; `CompressedLabelGP.paper()` is the paper's model.
+    Training rows may be partially known, and so may the labels of an item to predict: `posterior(X).given(...)`.
+
+    Parameters
+    ----------
+    projection : "auto", "identity", "pca", "gaussian", "orthogonal" or (k, q) array
+        Φ. "auto" is the identity for up to max(64, n/3) labels and PCA of the labels for more.
+    n_compressed : int or float, optional
+        k, or as a float the share: of the labels for a random Φ, of the label variance for PCA. By default half of
+        the labels for a random Φ, and 95 % of the variance for PCA (at most 512 codes).
+    center : "auto" or bool
+        Whether label frequencies are taken off first. "auto": yes, except with a sparse prior on a random Φ.
+    label_prior : "auto", "flat", "covariance" or "sparse"
+        How codes are turned into labels: linearly; by a Gaussian prior with the label covariance; by a prior that wants
+        few labels. "auto" is sparse for a random or given Φ and flat for PCA and the identity; what labels tell about
+        one another (`label_covariances`, `given`) is then taken from the label covariance, with variances p (1 − p).
+        A prior that is asked for by name does both, exactly.
+    recovery : "auto", "vb" or "fast"
+        Under the sparse prior: variational updates of all labels at once, or one label at a time. "auto" is "fast" for
+        more than 100 labels.
+    inference : "marginal" or "mean_field"
+        "mean_field" is the older BML-CS: sparse recovery whose variances know nothing of the regression's.
+    kernel : "auto", "linear", "rbf" or a scikit-learn kernel
+        A constant is added to the first three, and "auto" is "linear" or "rbf" by evidence. A kernel object keeps its
+        hyper-parameters; its amplitude is learnt.
+    length_scale, noise_variance : float, optional
+        Of the rbf kernel, in units of the prepared features, and of the codes. By default both by evidence.
+    scale : "auto" or "none"
+        How features are prepared. "auto": columns of dense features standardised, unless they look like principal
+        axes, then rows scaled to unit length; rows of at most ten dense features keep their lengths.
+    n_iterations : int
+        Of the variational updates.
+    prior_shape, prior_rate : float
+        Of the sparse prior's Gamma distribution of label precisions.
+    compression_share : float
+        The share of the noise that "mean_field" puts between codes and labels. The evidence cannot tell.
+    random_state : int, RandomState, Generator or None
+        Draws Φ, and the rows for the search and the links where there are many.
+
+    Attributes
+    ----------
+    projection_ : (k, q) array
+    label_mean_ : (q,) array
+        What is taken off the labels, 0 where `center` is off.
+    kernel_ : kernel in use, amplitude included
+    amplitude_, noise_variance_, log_evidence_ : float
+    thresholds_ : (q,) array
+        Thresholds for F1 by leave-one-out probabilities, for `labelwise.Threshold(model.thresholds_)`.
+
+    References
+    ----------
+    Vasisht, Damianou, Varma & Kapoor, Active learning for sparse Bayesian multilabel classification, KDD 2014.
+    Kapoor, Viswanathan & Jain, Multilabel classification using Bayesian compressed sensing, NIPS 2012.
+    Tai & Lin, Multilabel classification with principal label space transformation, Neural Computation 2012.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
+    >>> Y = np.array([[0, 1], [0, 1], [0, 1], [1, 0], [1, 0], [1, np.nan]])
+    >>> model = CompressedLabelGP(random_state=0).fit(X, Y)
+    >>> model.predict(X).tolist()
+    [[0, 1], [0, 1], [0, 1], [1, 0], [1, 0], [1, 0]]
+    >>> beliefs = model.posterior(np.array([[2.5]]))
+    >>> told = beliefs.given(np.array([[1, 0]]), np.array([[True, False]]))  # its first label is present
+    >>> bool(told.probabilities()[0, 1] < beliefs.probabilities()[0, 1])
+    True
+    """
+
+    def __init__(
+        self,
+        projection: Any = "auto",
+        *,
+        n_compressed: int | float | None = None,
+        center: Literal["auto"] | bool = "auto",
+        label_prior: Literal["auto", "sparse", "covariance", "flat"] = "auto",
+        recovery: Literal["auto", "vb", "fast"] = "auto",
+        inference: Literal["marginal", "mean_field"] = "marginal",
+        kernel: Any = "auto",
+        length_scale: float | None = None,
+        noise_variance: float | None = None,
+        scale: Literal["auto", "none"] = "auto",
+        n_iterations: int = 12,
+        prior_shape: float = 1e-6,
+        prior_rate: float = 1e-6,
+        compression_share: float = 0.5,
+        random_state: Any = None,
+    ) -> None:
+        self.projection = projection
+        self.n_compressed = n_compressed
+        self.center = center
+        self.label_prior = label_prior
+        self.recovery = recovery
+        self.inference = inference
+        self.kernel = kernel
+        self.length_scale = length_scale
+        self.noise_variance = noise_variance
+        self.scale = scale
+        self.n_iterations = n_iterations
+        self.prior_shape = prior_shape
+        self.prior_rate = prior_rate
+        self.compression_share = compression_share
+        self.random_state = random_state
+
+    @classmethod
+    def paper(cls, **parameters: Any) -> Self:
+        """The paper's model: random Gaussian Φ with half as many codes as labels, nothing centred, sparse recovery by
+        variational updates. `parameters` are added to it, or replace some of it."""
+        stated: dict[str, Any] = {"projection": "gaussian", "center": False, "label_prior": "sparse", "recovery": "vb"}
+        return cls(**(stated | parameters))
+
+    @classmethod
+    def published(cls, **parameters: Any) -> Self:
+        """The old name of `paper`, for one release more."""
+        warnings.warn("published() is now paper()", DeprecationWarning, stacklevel=2)
+        return cls.paper(**parameters)
+
+    def fit(self, X: Any, Y: Any, observed: Any = None) -> Self:
+        """Learn from items X (n, d) and labels Y (n, q) of 0, 1 and, where unknown, NaN or not `observed`."""
+        self._check_parameters()
+        X, Y, observed = self._check_training(X, Y, observed)
+        rng = self._generator()
+        scaling = learn_scaling(X, self.scale)
+        X, priority = scaling(X), rng.random(len(Y))
+        labels = KnownLabels(Y, observed)
+        code = self._learn_code(labels, rng)
+        options = KernelOptions(self.kernel, self.length_scale, self.noise_variance)
+        training = learn_codes(options, code, X, labels, priority)
+        found = training.fitted.optimum
+        regression = CodeRegression.fit(training, X, priority)
+        left_out = regression.left_out(centred=code.plan.center)
+        decoder = code.decoder(found.noise)
+        link, self.thresholds_ = fit_decoder_link(decoder, left_out, labels, priority)
+        by_default = self.label_prior == "auto" and self.inference == "marginal"
+        correlation = code.correlation(float(np.median(left_out.variance))) if by_default else None
+        family = CodeDecoder(code.projection, base_rates(Y, observed), max(1, round(float(Y.sum() / len(Y)))))
+        offset = code.projection @ code.label_mean
+        self._fitted = FittedCodes(scaling, regression, decoder, family, offset, link, correlation, self.n_labels_)
+        self.projection_, self.label_mean_ = code.projection, code.label_mean
+        self.kernel_, self.amplitude_ = training.fitted.kernel, found.amplitude
+        self.noise_variance_, self.log_evidence_ = found.noise, found.log_evidence
+        return self
+
+    def posterior(self, X: Any) -> CompressedPosterior:
+        """Beliefs about the items X; unaffected by what the model learns later."""
+        X = self._check_items(X)
+        return CompressedPosterior(self._fitted, X)
+
+    def _learn_code(self, labels: KnownLabels, rng: np.random.Generator) -> LabelCode:
+        plan = make_plan(self, *labels.labels.shape)
+        prior = SparsePrior(self.prior_shape, self.prior_rate)
+        share = self.compression_share if self.inference == "mean_field" else None
+        sparse = SparseOptions(prior, self.n_iterations, share)
+        return learn_code(plan, labels, self.projection, self.n_compressed, sparse, rng)
+
+    def _check_parameters(self) -> None:
+        for name, allowed in CHOICES.items():
+            value = getattr(self, name)
+            if isinstance(value, str) and value not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+        if not isinstance(self.kernel, str) and not (callable(self.kernel) and hasattr(self.kernel, "diag")):
+            raise ValueError(f"kernel must be a name or a scikit-learn kernel, got {self.kernel!r}")
+        for name in ("length_scale", "noise_variance", "n_compressed"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"{name} must be positive, or None to be chosen, got {value!r}")
+        if isinstance(self.n_compressed, float) and self.n_compressed > 1:
+            raise ValueError(f"n_compressed as a float is a share of at most 1, got {self.n_compressed!r}")
+        if self.n_iterations < 1:
+            raise ValueError(f"n_iterations must be at least 1, got {self.n_iterations!r}")
+        if not 0 < self.compression_share < 1:
+            raise ValueError(f"compression_share must lie between 0 and 1, got {self.compression_share!r}")
+
+
+def fit_decoder_link(
+    decoder: Decoder, left_out: Codes, labels: KnownLabels, priority: FloatArray
+) -> tuple[LogisticLink, FloatArray]:
+    """The link from the decoder's scores to probabilities, and thresholds (q,) for F1, by rows that were left out.
+
+    Scores without a centre of their own are taken to depart from their mean.
+    """
+    rates = base_rates(labels.labels, labels.observed)
+    rows = np.sort(np.argsort(priority)[:LINK_ROWS])
+    scores = decoder.decode(Codes(left_out.mean[rows], left_out.variance[rows])).score  # (n, q)
+    Y, observed = labels.labels[rows], labels.observed[rows]
+    centre = decoder.centre if decoder.centre is not None else scores.mean(axis=0)
+    entries = Entries.of(Y, observed)
+    link = fit_link((scores - centre).T[observed.T], entries, rates, centre)
+    return link, f1_thresholds(link.probabilities(scores).T[observed.T], entries)

@@ -1,0 +1,1 @@
+"""Label factors (ML-LCS): `CooccurrenceFactors`, `CooccurrenceTransfer`, `LatentFactors`."""

@@ -1,0 +1,286 @@
+"""Latent factors of labels and of their co-occurrence counts, for labels with few answers or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from labelwise.models.base import LabelModel
+from labelwise.models.factors.choice import choose
+from labelwise.models.factors.posterior import FactorPosterior, FittedFactors
+from labelwise.models.factors.stream import Batch, FactorStream
+from labelwise.models.factors.training import (
+    FactorProblem,
+    FactorSettings,
+    Learnt,
+    SweepSchedule,
+    check_settings,
+    count_labels,
+    learn_factors,
+    learn_preparation,
+    precision_of,
+    seen_counts,
+    to_precision,
+    with_feature_penalty,
+)
+from labelwise.numerics.arrays import BoolArray
+from labelwise.numerics.calibration import base_rates
+from labelwise.numerics.factors.count_scaling import check_counts
+from labelwise.numerics.factors.model import Penalties
+from labelwise.numerics.weighted_ridge import RowSolver
+
+CHOICES = {
+    "inference": ("map", "variational"),
+    "unseen": ("regression", "kernel", "fold_in"),
+    "solver": ("cg", "exact"),
+    "scale": ("auto", "none"),
+    "precision": ("auto", "float32", "float64"),
+}
+STEP_EXPONENT = 0.6  # of the steps so far: by how much a batch moves the averages of online EM
+POSITIVE = ("item_penalty", "label_penalty", "bias_penalty", "transfer_penalty", "counts_weight")
+
+
+class CooccurrenceFactors(LabelModel):
+    """Logistic factors of the labels and negative binomial factors of their co-occurrence counts, learnt together.
+
+    An item's log-odds of a label are u·v + b with u ≈ Wᵀx; the count of items with labels l and j has the log-mean
+    v_l·β_j + a_l + c_j (up to a constant). Both share the label factors v, so counts help where answers are few, and
+    for a label that nobody was ever asked about, v and b are regressed on its β and c. Learnt by expectation
+    maximisation with Pólya-Gamma expectations. `docs/mathematics/cooccurrence_factors.md` has the formulas, and what
+    differs from the paper.
+
+    Parameters
+    ----------
+    n_factors : int, optional
+        k. By default the number of labels with answers, at most 100.
+    cooccurrence : (q, q) array, optional
+        Symmetric counts ≥ 0 of items that carry both labels, in the order of the labels, NaN where unknown. They may
+        come from other items. A label all of whose counts are 0 was never counted: nothing is known of it. By default
+        the training labels are counted, which says nothing of a label without any answer.
+    feature_penalty : float or "auto"
+        λ_w, the one that matters most. "auto": chosen together with the number of sweeps by hiding some of the items
+        and, if there are labels without answers, half of the labels.
+    n_iterations : int or "auto"
+        Sweeps. The best predictions come long before the objective's maximum.
+    item_penalty, label_penalty, bias_penalty : float
+        λ_u, λ_v = λ_b, and λ_0: precisions of the priors of u around Wᵀx, of v and β, and of the biases.
+    counts_weight : float
+        How much a count says against an answer, α.
+    overdispersion : float or "learn"
+        r of the negative binomial: the variance of a count is its mean + mean² / r.
+    count_diagonal : bool
+        Whether the count of a label with itself is used.
+    unseen : "regression", "kernel" or "fold_in"
+        How a label without answers gets v and b: a linear or an rbf ridge regression on β and c, or by its own row of
+        counts.
+    transfer_penalty : float
+        λ_ψ of that regression.
+    bias : bool
+        Whether labels and counts have biases. The paper has none.
+    inference : "map" or "variational"
+        One best value of every factor, or Gaussian beliefs about them: better probabilities, variances of the
+        log-odds for `sample_probabilities`, k² numbers per item (so k is at most 32 unless asked for), and fewer
+        right first labels.
+    solver : "cg" or "exact"
+        A few conjugate gradient steps for all rows at once, or each row's own system.
+    cg_steps : int
+    tolerance : float, optional
+        Stop where the objective rises by less than this share of itself; needs the objective at every sweep.
+    scale : "auto" or "none"
+        How features are prepared. "auto": sparse features without negative values are weighted by how rare they are,
+        dense columns standardised; then rows scaled to unit length.
+    precision : "auto", "float32" or "float64"
+        "auto" is single precision for more than 200 000 entries of Y.
+    n_trials : int
+        How often items and labels are hidden for a choice.
+    batch_size : int
+        Items that `partial_fit` learns at a time.
+    random_state : int, RandomState, Generator or None
+        Draws what is hidden. The fit itself draws nothing.
+
+    Attributes
+    ----------
+    factors_ : Factors
+        U, V, B, W, biases and over-dispersion, labels with answers first. After `partial_fit` those of the labels in
+        `seen_`, without the items'.
+    seen_, unseen_, untold_ : arrays of label numbers
+        With answers; without answers but with counts; with neither.
+    feature_penalty_, n_iterations_ : float, int
+        In use.
+    trial_scores_ : tuple
+        ((feature penalty, sweeps), score on what was hidden) of each trial; empty where nothing was chosen.
+    objective_ : list of float
+        The last value of the log-posterior, or that of every sweep with `tolerance` or `on_step`.
+
+    References
+    ----------
+    Gaure, Gupta, Verma & Rai, A probabilistic framework for zero-shot multi-label learning, UAI 2017.
+    Polson, Scott & Windle, Bayesian inference for logistic models using Pólya-Gamma latent variables, JASA 2013.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> truth = (X @ rng.normal(size=(4, 6)) > 0).astype(float)
+    >>> Y = truth.copy()
+    >>> Y[:, 5] = np.nan  # nobody was ever asked about the last label
+    >>> model = CooccurrenceFactors(cooccurrence=truth.T @ truth, feature_penalty=0.1, n_iterations=20).fit(X, Y)
+    >>> bool((model.predict(X)[:, 5] == truth[:, 5]).mean() > 0.7)
+    True
+    """
+
+    def __init__(
+        self,
+        n_factors: int | None = None,
+        *,
+        cooccurrence: Any = None,
+        feature_penalty: float | Literal["auto"] = "auto",
+        n_iterations: int | Literal["auto"] = "auto",
+        item_penalty: float = 1.0,
+        label_penalty: float = 10.0,
+        bias_penalty: float = 0.01,
+        counts_weight: float = 0.3,
+        overdispersion: float | Literal["learn"] = 5.0,
+        count_diagonal: bool = False,
+        unseen: Literal["regression", "kernel", "fold_in"] = "regression",
+        transfer_penalty: float = 0.5,
+        bias: bool = True,
+        inference: Literal["map", "variational"] = "map",
+        solver: Literal["cg", "exact"] = "cg",
+        cg_steps: int = 3,
+        tolerance: float | None = None,
+        scale: Literal["auto", "none"] = "auto",
+        precision: Literal["auto", "float32", "float64"] = "auto",
+        n_trials: int = 3,
+        batch_size: int = 100,
+        random_state: Any = None,
+    ) -> None:
+        self.n_factors = n_factors
+        self.cooccurrence = cooccurrence
+        self.feature_penalty = feature_penalty
+        self.n_iterations = n_iterations
+        self.item_penalty = item_penalty
+        self.label_penalty = label_penalty
+        self.bias_penalty = bias_penalty
+        self.counts_weight = counts_weight
+        self.overdispersion = overdispersion
+        self.count_diagonal = count_diagonal
+        self.unseen = unseen
+        self.transfer_penalty = transfer_penalty
+        self.bias = bias
+        self.inference = inference
+        self.solver = solver
+        self.cg_steps = cg_steps
+        self.tolerance = tolerance
+        self.scale = scale
+        self.precision = precision
+        self.n_trials = n_trials
+        self.batch_size = batch_size
+        self.random_state = random_state
+
+    @classmethod
+    def paper(cls, **parameters: Any) -> Self:
+        """The paper's settings as far as it states them: all precisions 1, no biases, features as they are. It
+        overfits after some eight sweeps. `parameters` are added to it, or replace some of it."""
+        ones = dict.fromkeys(("feature_penalty", "item_penalty", "label_penalty", "transfer_penalty"), 1.0)
+        stated: dict[str, Any] = {
+            "counts_weight": 1.0,
+            "overdispersion": 5.0,
+            "count_diagonal": True,
+            "bias": False,
+            "scale": "none",
+        }
+        return cls(**(ones | stated | {"n_iterations": 40} | parameters))
+
+    def fit(self, X: Any, Y: Any, observed: Any = None, *, on_step: Callable[[int, float], None] | None = None) -> Self:
+        """Learn from items X (n, d) and labels Y (n, q) of 0, 1 and, where unknown, NaN or not `observed`.
+
+        `on_step(sweep, objective)` is called after every sweep.
+        """
+        return self._fit(X, Y, observed, learn_factors, on_step)
+
+    def _fit(
+        self,
+        X: Any,
+        Y: Any,
+        observed: Any,
+        learn: Callable[[FactorProblem, FactorSettings, SweepSchedule], tuple[Learnt, list[float]]],
+        on_step: Callable[[int, float], None] | None = None,
+    ) -> Self:
+        """Prepare, choose what is left to choose, and let `learn` do the sweeps."""
+        check_settings(self, CHOICES, POSITIVE)
+        X, Y, observed = self._check_training(X, Y, observed)
+        scaling = learn_preparation(X, self.scale)
+        answered = observed.any(axis=0)
+        size = Y.shape[0] * int(answered.sum())
+        dtype = np.float64 if self.inference == "variational" else precision_of(self.precision, size)
+        problem = self._problem(to_precision(scaling(X), dtype), Y, observed)
+        settings = self._settings()
+        choice = choose(self, problem, settings)
+        settings = with_feature_penalty(settings, choice.penalty)
+        schedule = SweepSchedule(choice.n_iterations, self.tolerance, on_step)
+        self._learnt, self.objective_ = learn(problem, settings, schedule)
+        self.feature_penalty_, self.n_iterations_ = choice.penalty, choice.n_iterations
+        self.trial_scores_, self.factors_ = tuple(choice.scores.items()), self._learnt.factors
+        rate = float(base_rates(Y[:, answered], observed[:, answered]).mean())
+        labels = (self.seen_, self.unseen_, self.n_labels_)
+        self._fitted = FittedFactors.of(self._learnt, settings, labels, rate, scaling)
+        self._stream: FactorStream | None = None
+        return self
+
+    def partial_fit(self, X: Any, Y: Any, observed: Any = None, *, classes: Any = None) -> Self:
+        """Go on learning from more items by online EM; the first call is a `fit`.
+
+        Rows are learnt in batches of `batch_size`, whatever pieces they come in. A label that had no answers at the
+        fit starts from what its counts say, and its answers take over from there. Variational beliefs stay variational:
+        what is averaged are second moments. `classes` is taken for scikit-learn's sake.
+        """
+        if not hasattr(self, "_fitted"):
+            return self.fit(X, Y, observed)
+        check_settings(self, CHOICES, POSITIVE)
+        X, Y, observed = self._check_training(X, Y, observed, reset=False)
+        if self._stream is None:
+            self._stream = FactorStream.after(self._learnt, self._fitted, self.batch_size, STEP_EXPONENT)
+        X = to_precision(self._fitted.scaling(X), np.float64)
+        self._stream = self._stream.add(Batch(X, Y, observed))
+        self._fitted, self.factors_ = self._stream.fitted(self._fitted)
+        return self
+
+    def posterior(self, X: Any) -> FactorPosterior:
+        """Beliefs about the items X."""
+        X = self._check_items(X)
+        return FactorPosterior(self._fitted, X)
+
+    def _problem(self, X: Any, Y: BoolArray, observed: BoolArray) -> FactorProblem:
+        """Labels sorted into seen, unseen and untold, and the counts of the former with all that have any."""
+        answered: BoolArray = np.asarray(observed.any(axis=0))
+        self.seen_ = np.flatnonzero(answered)
+        given = (
+            count_labels(Y, observed) if self.cooccurrence is None else check_counts(self.cooccurrence, self.n_labels_)
+        )
+        told = ~np.isnan(given[:, answered]).all(axis=1)
+        self.unseen_, self.untold_ = np.flatnonzero(~answered & told), np.flatnonzero(~answered & ~told)
+        counts = seen_counts(given, self.seen_, self.unseen_, diagonal=self.count_diagonal)
+        return FactorProblem(X, Y[:, answered], observed[:, answered], counts)
+
+    def _settings(self) -> FactorSettings:
+        learn = self.overdispersion == "learn"
+        return FactorSettings(
+            n_factors=self.n_factors,
+            penalties=Penalties(
+                items=self.item_penalty,
+                labels=self.label_penalty,
+                columns=self.label_penalty,
+                biases=self.bias_penalty,
+                counts_weight=self.counts_weight,
+            ),
+            transfer_penalty=self.transfer_penalty,
+            overdispersion=5.0 if self.overdispersion == "learn" else self.overdispersion,
+            learn_overdispersion=learn,
+            bias=self.bias,
+            unseen=self.unseen,
+            solver=RowSolver(self.solver, self.cg_steps),
+            inference=self.inference,
+        )

@@ -1,0 +1,1 @@
+"""`LabelMixtureGP` (GP-B²M): a Bernoulli mixture of labels with Gaussian-process gates."""

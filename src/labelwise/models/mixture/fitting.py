@@ -1,0 +1,335 @@
+"""From rows and labels to a fitted label mixture: hyper-parameters, starts, sweeps, pruning, warm starts."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import Parallel, delayed, effective_n_jobs
+from scipy.special import betaln
+from sklearn.cluster import KMeans, kmeans_plusplus
+from threadpoolctl import threadpool_limits
+
+from labelwise.models.label_gp.solving import Limits, make_solver
+from labelwise.models.mixture.state import FittedMixture, FittedRestart, RegressionGate
+from labelwise.models.training_rows import TrainingRows, row_keys
+from labelwise.numerics.arrays import BoolArray, FloatArray
+from labelwise.numerics.calibration import base_rates
+from labelwise.numerics.feature_scaling import FeatureScaling, learn_scaling
+from labelwise.numerics.gp.kernels import Kernel, median_distance, squared_distances, squared_norms
+from labelwise.numerics.gp.search import choose_parts
+from labelwise.numerics.linear_algebra import stack_rows
+from labelwise.numerics.mixture.bernoulli_mixture import (
+    MixtureLabels,
+    MixtureSchedule,
+    MixtureState,
+    run_sweeps,
+    update_counts,
+    update_responsibilities,
+    update_tilt,
+)
+from labelwise.numerics.mixture.gates import Gates, InducingGates, KernelGates
+from labelwise.numerics.mixture.kernel import RegressionKernel, kernel_step, search_length_scale
+
+OnStep = Callable[[int, float], None]
+WORTH_THREADS = 1000  # rows from which one gate is worth several threads of LAPACK
+KERNEL_ROUNDS, SWEEPS_BETWEEN = 10, 5  # of the kernel by the bound
+
+LABEL_FLOOR = 1e-2  # added to a label's variance: a rare label must not rule the clusters
+TIE_BREAKER = 1e-6
+TRIES = 4
+CLUSTER_ROWS = 2000  # centres are found on at most so many rows, drawn at random
+ROUNDING = 1e-7  # a spread that is less of the mean is what rounding left
+CONFIDENCE = 0.8  # responsibility of an item's own cluster at the start
+
+
+@dataclass(frozen=True)
+class MixtureOptions:
+    """The parameters of `LabelMixtureGP` that a fit goes by, under the same names."""
+
+    n_components: int
+    restarts: int
+    gate: str
+    gate_moments: str
+    kernel_fit: str
+    length_scale: float | None
+    signal_variance: float
+    label_prior: float | tuple[float, float]
+    prior_mean: str | float
+    prune_ratio: float
+    equation9: str
+    scale: str
+    max_sweeps: int
+    tolerance: float
+    warm_sweeps: int
+    n_search: int
+    max_exact: int
+    n_inducing: int
+    n_jobs: int | None
+
+    @classmethod
+    def of(cls, model: Any) -> MixtureOptions:
+        return cls(**{name: getattr(model, name) for name in cls.__dataclass_fields__})
+
+    @property
+    def by_base_rate(self) -> bool:
+        """Whether every label has a prior of its own."""
+        return np.ndim(self.label_prior) == 0
+
+    @property
+    def schedule(self) -> MixtureSchedule:
+        return MixtureSchedule(min(6, self.max_sweeps), self.max_sweeps, self.tolerance, self.equation9 == "printed")
+
+    def prior_means(self, responsibilities: FloatArray) -> FloatArray:
+        """(k,) of the gates."""
+        k = responsibilities.shape[1]
+        if self.prior_mean == "size":
+            return size_means(responsibilities)
+        return np.full(k, balanced_mean(k) if self.prior_mean == "balanced" else float(self.prior_mean))
+
+
+def fit_mixture(
+    X: Any,
+    Y: BoolArray,
+    observed: BoolArray,
+    options: MixtureOptions,
+    rng: np.random.Generator,
+    on_step: OnStep | None = None,
+) -> FittedMixture:
+    """From scratch."""
+    scaling = learn_scaling(X, options.scale)
+    rows, is_new = TrainingRows.none(Y.shape[1]).add(X, Y, observed)
+    never = np.flatnonzero(~observed.any(axis=0))
+    if never.size and options.by_base_rate:
+        shown = ", ".join(map(str, never[:5])) + (", ..." if never.size > 5 else "")
+        warnings.warn(f"no answer for label {shown}: it gets the mean base rate of the others", stacklevel=3)
+    return _fit_rows(scaling, rows, scaling(X[is_new]), options, rng, on_step)
+
+
+def warm_mixture(
+    before: FittedMixture,
+    answers: tuple[Any, BoolArray, BoolArray],
+    options: MixtureOptions,
+    rng: np.random.Generator,
+    outgrown: float,
+) -> FittedMixture:
+    """With more answers (X, Y, observed), from the last fit from scratch; or afresh with `outgrown` times its rows."""
+    X, Y, observed = answers
+    origin = before if before.origin is None else before.origin
+    rows, is_new = before.rows.add(X, Y, observed)
+    X = stack_rows(before.X, before.scaling(X[is_new]))
+    if origin.gates is None or len(rows) > outgrown * len(origin.rows):
+        return _fit_rows(before.scaling, rows, X, options, rng)
+    gates = _extend_gates(origin.gates, X, options, rng)
+    labels = _labels(rows, options)
+    mean, variance = origin.latent(X)
+    jobs = [
+        delayed(_carry_over)(restart, (mean[:, part], variance[:, part]), labels, gates, options)
+        for restart, part in zip(origin.restarts, origin.parts, strict=True)
+    ]
+    restarts = _side_by_side(jobs, len(rows), options.n_jobs)
+    regression = _regress(restarts, X, origin.hyper, options, rng)
+    return replace(origin, rows=rows, X=X, gates=gates, restarts=restarts, regression=regression, origin=origin)
+
+
+def _fit_rows(
+    scaling: FeatureScaling,
+    rows: TrainingRows,
+    X: Any,
+    options: MixtureOptions,
+    rng: np.random.Generator,
+    on_step: OnStep | None = None,
+) -> FittedMixture:
+    labels = _labels(rows, options)
+    keys = [key for _, key in row_keys(X, np.arange(len(rows)))]
+    distinct = len(set(zip(keys, map(bytes, rows.Y), map(bytes, rows.observed), strict=True)))
+    k = min(options.n_components, distinct)
+    if k == 1:
+        alone = (_single_component(labels),)
+        return FittedMixture(scaling, rows, X, RegressionKernel(options.length_scale or 1.0), None, alone)
+    hyper = _choose_kernel(X, rows, keys, options, rng)
+    features = start_features(X, rows.Y, rows.observed, base_rates(rows.Y, rows.observed), rng)
+    starts = [start_responsibilities(features, k, rng) for _ in range(options.restarts)]
+    kernel = Kernel(rbf=options.signal_variance, length_scale=hyper.length_scale)
+    if options.kernel_fit == "elbo":
+        kernel = _kernel_by_bound(kernel, X, starts[0], labels, options)
+        hyper = RegressionKernel(kernel.length_scale)
+    gates = _make_gates(kernel, X, options, rng)
+    jobs = [delayed(_fit_restart)(start, labels, gates, options, on_step) for start in starts]
+    restarts = _side_by_side(jobs, len(rows), options.n_jobs)
+    regression = _regress(restarts, X, hyper, options, rng)
+    return FittedMixture(scaling, rows, X, hyper, gates, restarts, options.gate_moments, regression)
+
+
+def _side_by_side(jobs: list[Any], n_rows: int, n_jobs: int | None) -> tuple[FittedRestart, ...]:
+    """Restarts in threads, LAPACK leaving them room; its own threads would cost small matrices more than they save."""
+    alone = n_rows >= WORTH_THREADS and effective_n_jobs(n_jobs) == 1
+    with threadpool_limits(None if alone else 1, user_api="blas"):
+        return tuple(Parallel(n_jobs=n_jobs, prefer="threads")(jobs))
+
+
+def _labels(rows: TrainingRows, options: MixtureOptions) -> MixtureLabels:
+    if options.by_base_rate:
+        rates, strength = base_rates(rows.Y, rows.observed), float(np.asarray(options.label_prior))
+        return MixtureLabels.of(rows.Y, rows.observed, (strength * rates, strength * (1 - rates)))
+    a0, b0 = np.multiply.outer(np.asarray(options.label_prior, dtype=np.float64), np.ones(rows.Y.shape[1]))
+    return MixtureLabels.of(rows.Y, rows.observed, (a0, b0))
+
+
+def _single_component(labels: MixtureLabels) -> FittedRestart:
+    """The Beta-Bernoulli model, whose evidence is exact."""
+    a = labels.prior_present + labels.present.sum(axis=0)
+    b = labels.prior_absent + labels.absent.sum(axis=0)
+    evidence = float((betaln(a, b) - betaln(labels.prior_present, labels.prior_absent)).sum())
+    n = labels.present.shape[0]
+    none = np.zeros((n, 1))
+    return FittedRestart(a[None], b[None], np.ones((n, 1)), np.zeros(1), none, none, (evidence,))
+
+
+def _choose_kernel(
+    X: Any, rows: TrainingRows, keys: list[Any], options: MixtureOptions, rng: np.random.Generator
+) -> RegressionKernel:
+    n = len(rows)
+    priority = rng.random(n)
+    sample = np.sort(np.argsort(priority)[: options.n_search])
+    repeats = np.array(list(Counter(keys).values()))
+    if (repeats * (repeats - 1)).sum() > n * (n - 1) / 2:
+        warnings.warn("most items have the same features: the length-scale starts from 1", stacklevel=5)
+    centre = options.length_scale or median_distance(X[sample]) / np.sqrt(2)
+    if options.kernel_fit != "evidence":
+        return RegressionKernel(centre)
+    parts = choose_parts(X, rows.Y, rows.observed, options.n_search, priority)
+    return search_length_scale(parts, centre) if parts else RegressionKernel(centre)
+
+
+def _kernel_by_bound(
+    kernel: Kernel, X: Any, start: FloatArray, labels: MixtureLabels, options: MixtureOptions
+) -> Kernel:
+    """Sweeps and steps of the kernel in turns, from one start."""
+    if X.shape[0] > options.max_exact:
+        raise ValueError(
+            f'kernel_fit="elbo" needs at most max_exact={options.max_exact} rows, got {X.shape[0]}; use "evidence"'
+        )
+    distances, prior_mean = squared_distances(X), options.prior_means(start)
+    state = MixtureState.start(start, labels, KernelGates.on(kernel, X), prior_mean)
+    between = replace(options.schedule, least=SWEEPS_BETWEEN, most=SWEEPS_BETWEEN)
+    for _ in range(KERNEL_ROUNDS):
+        state, _ = run_sweeps(state, labels, KernelGates.on(kernel, X), prior_mean, between)
+        shift = state.weights + state.precision * (state.mean - prior_mean)
+        better = kernel_step(kernel, distances, state.precision, shift)
+        moved = abs(np.log(better.length_scale / kernel.length_scale))
+        kernel = better
+        if moved < 1e-2:
+            break
+    return kernel
+
+
+def _make_gates(kernel: Kernel, X: Any, options: MixtureOptions, rng: np.random.Generator) -> Gates:
+    if X.shape[0] <= options.max_exact:
+        return KernelGates.on(kernel, X)
+    m = min(options.n_inducing, X.shape[0])
+    _, chosen = kmeans_plusplus(X, m, random_state=int(rng.integers(2**31)))  # rows far from one another
+    return InducingGates.on(kernel, X[np.sort(chosen)], X)
+
+
+def _extend_gates(gates: Gates, X: Any, options: MixtureOptions, rng: np.random.Generator) -> Gates:
+    if isinstance(gates, InducingGates):
+        return InducingGates.on(gates.kernel, gates.map.Z, X)
+    return _make_gates(gates.kernel, X, options, rng)
+
+
+def _fit_restart(
+    start: FloatArray, labels: MixtureLabels, gates: Gates, options: MixtureOptions, on_step: OnStep | None
+) -> FittedRestart:
+    prior_mean = options.prior_means(start)
+    state = MixtureState.start(start, labels, gates, prior_mean)
+    state, bounds = run_sweeps(state, labels, gates, prior_mean, options.schedule, on_step)
+    large = state.sizes >= options.prune_ratio * state.sizes.mean()
+    if not large.all():  # once, after convergence: inside the loop the mean rises and takes all components with it
+        state = state.keep(large)
+        prior_mean = options.prior_means(state.responsibilities)
+        state, more = run_sweeps(state, labels, gates, prior_mean, options.schedule, on_step)
+        bounds += more
+    return FittedRestart.of(state, prior_mean, bounds)
+
+
+def _carry_over(
+    old: FittedRestart,
+    latent: tuple[FloatArray, FloatArray],
+    labels: MixtureLabels,
+    gates: Gates,
+    options: MixtureOptions,
+) -> FittedRestart:
+    """A restart on more rows: label probabilities stay, its gates predict all rows, and a few sweeps follow."""
+    flat = np.full(latent[0].shape, 1 / old.n_components)
+    state = MixtureState.start(flat, labels, gates, old.prior_mean)
+    state = replace(state, present=old.present, absent=old.absent, mean=latent[0], variance=latent[1])
+    schedule = replace(options.schedule, least=options.warm_sweeps, most=options.warm_sweeps)
+    state = update_responsibilities(update_counts(update_tilt(state)), labels, printed=schedule.printed)
+    state, bounds = run_sweeps(state, labels, gates, old.prior_mean, schedule)
+    return FittedRestart.of(state, old.prior_mean, bounds)
+
+
+def _regress(
+    restarts: tuple[FittedRestart, ...],
+    X: Any,
+    hyper: RegressionKernel,
+    options: MixtureOptions,
+    rng: np.random.Generator,
+) -> RegressionGate | None:
+    if options.gate != "regression":
+        return None
+    everything = np.ones((X.shape[0], 1), dtype=bool)
+    limits, priority = Limits(options.max_exact, options.n_inducing), rng.random(X.shape[0])
+    solver = make_solver(hyper.kernel, hyper.noise, X, everything, limits, priority)
+    phi = np.hstack([each.responsibilities for each in restarts])  # (n, c)
+    centre = phi.mean(axis=0)
+    solution = solver.solve(phi - centre, np.zeros(phi.shape[1], dtype=np.intp))
+    return RegressionGate(solver, centre, solver.weights(solution))
+
+
+def start_features(X: Any, Y: BoolArray, observed: BoolArray, rates: FloatArray, rng: np.random.Generator) -> Any:
+    """(n, q + d + 1): labels and features with the same spread, and a trace of noise against ties.
+
+    Unknown labels stand at their rate. Clusters do not depend on where the origin is, so features, which may be
+    sparse, are not centred; spreads are root mean square distances from the mean.
+    """
+    centred = np.where(observed, Y - rates, 0.0) / np.sqrt(rates * (1 - rates) + LABEL_FLOOR)  # (n, q)
+    noise = TIE_BREAKER * rng.standard_normal((len(Y), 1))  # one column, so that the order of labels does not matter
+    if sp.issparse(X):
+        return sp.hstack([sp.csr_array(_unit_spread(centred)), _unit_spread(X), sp.csr_array(noise)], format="csr")
+    return np.hstack([_unit_spread(centred), _unit_spread(X), noise])
+
+
+def start_responsibilities(features: Any, n_components: int, rng: np.random.Generator) -> FloatArray:
+    """(n, k) from k-means on `start_features`: 0.8 for an item's own cluster, the rest shared by all."""
+    n = features.shape[0]
+    rows = np.sort(rng.choice(n, CLUSTER_ROWS, replace=False)) if n > CLUSTER_ROWS else np.arange(n)
+    means = KMeans(n_components, n_init=TRIES, random_state=int(rng.integers(2**31))).fit(features[rows])
+    own = np.zeros((n, n_components))
+    own[np.arange(n), means.predict(features)] = 1.0
+    return CONFIDENCE * own + (1 - CONFIDENCE) / n_components
+
+
+def balanced_mean(n_components: int) -> float:
+    """The prior mean with which the σ of all gates add up to about one; the gate is not shift-invariant."""
+    return -float(np.log(max(n_components - 1, 1)))
+
+
+def size_means(responsibilities: FloatArray) -> FloatArray:
+    """(k,) prior means whose σ are the components' shares of the items, smoothed by one item each."""
+    n, k = responsibilities.shape
+    share = (responsibilities.sum(axis=0) + 1) / (n + k)
+    return np.log(share) - np.log1p(-share) if k > 1 else np.zeros(1)
+
+
+def _unit_spread(A: Any) -> Any:
+    mean = np.asarray(A.mean(axis=0)).ravel()
+    squares = squared_norms(A) - mean @ mean if sp.issparse(A) else squared_norms(A - mean)
+    spread = float(np.sqrt(max(squares.mean(), 0.0)))
+    return A / spread if spread > ROUNDING * np.sqrt(mean @ mean) else A * 0.0

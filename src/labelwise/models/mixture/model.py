@@ -1,0 +1,311 @@
+"""A Bernoulli mixture of labels whose component is chosen by Gaussian processes of the features."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from labelwise.models.base import LabelModel
+from labelwise.models.mixture.fitting import MixtureOptions, fit_mixture, warm_mixture
+from labelwise.models.mixture.posterior import MixturePosterior
+from labelwise.models.mixture.state import FittedMixture
+from labelwise.numerics.arrays import FloatArray
+
+CHOICES = {
+    "gate": ("regression", "variational"),
+    "gate_moments": ("quadrature", "probit", "sampling"),
+    "kernel_fit": ("evidence", "elbo", "fixed"),
+    "equation9": ("full", "printed"),
+    "scale": ("auto", "none"),
+}
+OUTGROWN = 2  # `partial_fit` starts afresh with more than so many times the rows of the last fit
+
+
+class LabelMixtureGP(LabelModel):
+    """Label sets as a mixture of components, with Gaussian processes saying which component an item comes from.
+
+    Every component has a probability for every label, with a Beta prior; an item belongs to component k with
+    probability σ(f_k(x)) / Σ_j σ(f_j(x)), every f_k a Gaussian process with the same kernel. Variables that make the
+    gates conjugate give closed variational updates. What labels tell about one another is in the components, which
+    can be read; `posterior(X).given(...)` is exact. `docs/mathematics/label_mixture_gp.md` has the formulas.
+
+    The defaults are what measured best; `LabelMixtureGP.paper()` is the paper's model.
+    `LabelGP` is cheaper and predicts single labels as well or better on most sets. This model is for label
+    covariance, readable components, partial rows and patterns of few labels.
+
+    Parameters
+    ----------
+    n_components : int
+        The most components a mixture may have; at most as many as there are distinct rows.
+    restarts : int
+        Fits from different starts, whose predictions are averaged.
+    gate : "regression" or "variational"
+        How weights of new items are predicted: by a regression of the training items' responsibilities on their
+        features, or by the variational gates, as in the paper, which are far too flat.
+    gate_moments : "quadrature", "probit" or "sampling"
+        The rule for mean and variance of the variational gates.
+    kernel_fit : "evidence", "elbo" or "fixed"
+        Length-scale by the evidence of one regression of all labels; or with the signal variance by the mixture's own
+        bound, as in the paper, which takes it too long; or as given.
+    length_scale : float, optional
+        Of the rbf kernel, in units of the prepared features: with "fixed" the median distance over √2 by default,
+        otherwise where the search begins.
+    signal_variance : float
+        Of every gate's Gaussian process.
+    label_prior : float or (float, float)
+        Beta prior of a component's label probabilities: a number is the strength, in answers, of the label's base
+        rate; two numbers are the same prior for all labels.
+    prior_mean : "balanced", "size" or float
+        Of the gates' Gaussian processes. "balanced" is −ln(k − 1), where the σ of all gates add up to about one;
+        "size" gives every σ the share of its component at the start.
+    prune_ratio : float
+        After convergence, components smaller than this share of the mean are dropped and the rest is fitted on.
+    equation9 : "full" or "printed"
+        "printed" leaves two terms out of the update of responsibilities, as the paper prints it.
+    scale : "auto" or "none"
+        How features are prepared. "auto": columns of dense features standardised, unless they look like principal
+        axes, then rows scaled to unit length; rows of at most ten dense features keep their lengths.
+    max_sweeps, tolerance : int, float
+        Sweeps over all parameters end when the bound changes by less than `tolerance`, relative, or at `max_sweeps`.
+    warm_sweeps : int
+        Sweeps of `partial_fit`.
+    n_search : int
+        Rows, drawn at random, on which the length-scale is chosen.
+    max_exact, n_inducing : int
+        With more rows than `max_exact` the gates are functions of `n_inducing` rows.
+    n_jobs : int, optional
+        Restarts fitted side by side.
+    random_state : int, RandomState, Generator or None
+        Draws the starts, the rows of the search and the inducing rows.
+
+    Attributes
+    ----------
+    elbo_ : list of float
+        The bound after every sweep of the restart where it ended highest.
+    length_scale_ : float
+    n_components_ : int
+        Of all restarts together, c.
+    label_probabilities_ : (c, q) array
+        Expected probability of every label in every component.
+    component_sizes_ : (c,) array
+        Items in each component, as the sum of responsibilities.
+    responsibilities_ : (n_items_, c) array
+        Of the training items, those of one restart summing to one.
+    restart_ : (c,) array
+        The restart every component belongs to.
+    n_items_ : int
+        Distinct rows learnt from.
+
+    References
+    ----------
+    Shi, Yu & Yu, A Gaussian process-Bayesian Bernoulli mixture model for multi-label active learning, NeurIPS 2021.
+    Galy-Fajou, Wenzel, Donner & Opper, Multi-class Gaussian process classification made conjugate, UAI 2019.
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 1, 20)[:, None]
+    >>> Y = np.hstack([X > 0.5, X <= 0.5, X > 0.7])
+    >>> model = LabelMixtureGP(n_components=3, random_state=0).fit(X, Y)
+    >>> beliefs = model.posterior(np.array([[0.1], [0.9]]))
+    >>> model.predict([[0.1], [0.9]])
+    array([[0, 1, 0],
+           [1, 0, 1]])
+    >>> told = beliefs.given(np.array([[1, 0, 0], [0, 1, 0]]), np.array([[True, False, False], [False, True, False]]))
+    >>> bool(told.probabilities()[1, 2] < beliefs.probabilities()[1, 2])  # its second label speaks against its third
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int = 20,
+        *,
+        restarts: int = 4,
+        gate: Literal["regression", "variational"] = "regression",
+        gate_moments: Literal["quadrature", "probit", "sampling"] = "quadrature",
+        kernel_fit: Literal["evidence", "elbo", "fixed"] = "evidence",
+        length_scale: float | None = None,
+        signal_variance: float = 4.0,
+        label_prior: float | tuple[float, float] = 4.0,
+        prior_mean: Literal["balanced", "size"] | float = "balanced",
+        prune_ratio: float = 0.0,
+        equation9: Literal["full", "printed"] = "full",
+        scale: Literal["auto", "none"] = "auto",
+        max_sweeps: int = 60,
+        tolerance: float = 1e-5,
+        warm_sweeps: int = 6,
+        n_search: int = 600,
+        max_exact: int = 2000,
+        n_inducing: int = 400,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.restarts = restarts
+        self.gate = gate
+        self.gate_moments = gate_moments
+        self.kernel_fit = kernel_fit
+        self.length_scale = length_scale
+        self.signal_variance = signal_variance
+        self.label_prior = label_prior
+        self.prior_mean = prior_mean
+        self.prune_ratio = prune_ratio
+        self.equation9 = equation9
+        self.scale = scale
+        self.max_sweeps = max_sweeps
+        self.tolerance = tolerance
+        self.warm_sweeps = warm_sweeps
+        self.n_search = n_search
+        self.max_exact = max_exact
+        self.n_inducing = n_inducing
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @classmethod
+    def paper(cls, **parameters: Any) -> Self:
+        """The paper's model: one fit by its printed update, prior means of zero, the kernel by the bound, variational
+        gates by sampling; uniform Beta priors, for it gives none. `parameters` are added, or replace some of it."""
+        stated: dict[str, Any] = {"restarts": 1, "equation9": "printed", "prior_mean": 0.0, "kernel_fit": "elbo"}
+        stated |= {"gate": "variational", "gate_moments": "sampling", "label_prior": (1.0, 1.0)}
+        return cls(**(stated | parameters))
+
+    @classmethod
+    def published(cls, **parameters: Any) -> Self:
+        """The old name of `paper`, for one release more."""
+        warnings.warn("published() is now paper()", DeprecationWarning, stacklevel=2)
+        return cls.paper(**parameters)
+
+    def fit(self, X: Any, Y: Any, observed: Any = None, *, on_step: Callable[[int, float], None] | None = None) -> Self:
+        """Learn from items X (n, d) and labels Y (n, q) of 0, 1 and, where unknown, NaN or not `observed`.
+
+        `on_step` is called with the number and the bound of every sweep of every restart.
+        """
+        self._check_parameters()
+        X, Y, observed = self._check_training(X, Y, observed)
+        return self._keep(fit_mixture(X, Y, observed, self._options(), self._generator(), on_step))
+
+    def partial_fit(self, X: Any, Y: Any, observed: Any = None, *, classes: Any = None) -> Self:
+        """Add answers: a few sweeps on everything, from what the last `fit` knew. Kernel and components stay.
+
+        The result depends on the rows that came since that fit, not on how they were cut in pieces. With more than
+        twice its rows the model is fitted afresh. `classes` is taken for scikit-learn's sake.
+        """
+        if not hasattr(self, "_fitted"):
+            return self.fit(X, Y, observed)
+        self._check_parameters()
+        X, Y, observed = self._check_training(X, Y, observed, reset=False)
+        return self._keep(warm_mixture(self._fitted, (X, Y, observed), self._options(), self._generator(), OUTGROWN))
+
+    def posterior(self, X: Any) -> MixturePosterior:
+        """Beliefs about the items X; unaffected by what the model learns later."""
+        X = self._check_items(X)
+        return MixturePosterior(self._fitted, X)
+
+    def components(self, n_labels: int = 5, n_items: int = 3) -> list[Component]:
+        """What the components are, the largest first: of the restart whose bound ended highest.
+
+        Parameters
+        ----------
+        n_labels : int
+            Labels to name of each, the likeliest first.
+        n_items : int
+            Training items to name of each, the most typical first, as rows in the order they were first told.
+
+        Examples
+        --------
+        >>> X = np.repeat([[0.0], [9.0]], [30, 20], axis=0) + np.linspace(0, 1, 50)[:, None]
+        >>> Y = np.repeat([[0, 1], [1, 0]], [30, 20], axis=0)
+        >>> for part in LabelMixtureGP(n_components=2, random_state=0).fit(X, Y).components(n_labels=1):
+        ...     print(round(part.size), part.labels, part.probabilities.round(1))
+        30 [1] [1.]
+        20 [0] [0.9]
+        """
+        for name, value in (("n_labels", n_labels), ("n_items", n_items)):
+            if value < 0:
+                raise ValueError(f"{name} must not be negative, got {value!r}")
+        check_is_fitted(self)
+        best = int(np.argmax([restart.bounds[-1] for restart in self._fitted.restarts]))
+        part = self._fitted.parts[best]
+        return describe_components(self.label_probabilities_[part], self.responsibilities_[:, part], n_labels, n_items)
+
+    def _keep(self, fitted: FittedMixture) -> Self:
+        self._fitted = fitted
+        self.elbo_ = list(max(fitted.restarts, key=lambda restart: restart.bounds[-1]).bounds)
+        self.length_scale_ = fitted.length_scale
+        self.label_probabilities_, self.responsibilities_ = fitted.label_probabilities, fitted.responsibilities
+        self.component_sizes_ = self.responsibilities_.sum(axis=0)
+        sizes = [each.n_components for each in fitted.restarts]
+        self.restart_, self.n_components_ = np.repeat(np.arange(len(sizes)), sizes), sum(sizes)
+        self.n_items_ = len(fitted.rows)
+        return self
+
+    def _options(self) -> MixtureOptions:
+        return MixtureOptions.of(self)
+
+    def _check_parameters(self) -> None:
+        for name, allowed in CHOICES.items():
+            value = getattr(self, name)
+            if value not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+        for name in ("n_components", "restarts", "max_sweeps", "warm_sweeps"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}")
+        for name in ("n_search", "max_exact", "n_inducing"):
+            if getattr(self, name) < 2:
+                raise ValueError(f"{name} must be at least 2, got {getattr(self, name)!r}")
+        for name in ("length_scale", "signal_variance"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < np.inf:
+                raise ValueError(f"{name} must be positive and finite, got {value!r}")
+        if not self.tolerance >= 0:
+            raise ValueError(f"tolerance must not be negative, got {self.tolerance!r}")
+        if not 0 <= self.prune_ratio < 1:
+            raise ValueError(f"prune_ratio must be at least 0 and below 1, got {self.prune_ratio!r}")
+        if not np.all(np.asarray(self.label_prior) > 0) or np.shape(self.label_prior) not in ((), (2,)):
+            raise ValueError(
+                f"label_prior must be a positive strength or two positive numbers, got {self.label_prior!r}"
+            )
+        if isinstance(self.prior_mean, str) and self.prior_mean not in ("balanced", "size"):
+            raise ValueError(f'prior_mean must be "balanced", "size" or a number, got {self.prior_mean!r}')
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """One kind of item: how many there are, which labels they have, and which items show it best."""
+
+    size: float  # training items that belong to it, as a sum of responsibilities
+    share: float  # of all training items
+    labels: npt.NDArray[np.intp]  # (l,) the likeliest, best first
+    probabilities: FloatArray  # (l,) of those labels
+    base_rates: FloatArray  # (l,) of those labels over all components
+    items: npt.NDArray[np.intp]  # (i,) training rows, the most typical first
+    responsibilities: FloatArray  # (i,) how surely they belong to it
+
+
+def describe_components(
+    label_probabilities: FloatArray, responsibilities: FloatArray, n_labels: int, n_items: int
+) -> list[Component]:
+    """The components of one mixture, from (k, q) and (n, k), the largest first."""
+    sizes = responsibilities.sum(axis=0)  # (k,)
+    base_rates = sizes @ label_probabilities / sizes.sum()  # (q,)
+    found = []
+    for k in np.argsort(-sizes, kind="stable"):
+        labels = np.argsort(-label_probabilities[k], kind="stable")[:n_labels]
+        items = np.argsort(-responsibilities[:, k], kind="stable")[:n_items]
+        found.append(
+            Component(
+                size=float(sizes[k]),
+                share=float(sizes[k] / sizes.sum()),
+                labels=labels,
+                probabilities=label_probabilities[k, labels],
+                base_rates=base_rates[labels],
+                items=items,
+                responsibilities=responsibilities[items, k],
+            )
+        )
+    return found

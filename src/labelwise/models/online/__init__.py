@@ -1,0 +1,1 @@
+"""`OnlineBayes` (BOMC): linear classifiers by expectation propagation, in one pass."""

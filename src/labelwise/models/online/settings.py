@@ -1,0 +1,132 @@
+"""Which settings and rows `OnlineBayes` takes, and what is wrong with the others."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+
+from labelwise.models.online.state import LINE
+from labelwise.numerics.arrays import BoolArray
+from labelwise.numerics.ep.online_learning import INDEPENDENT, MULTI_CLASS, PAIRWISE, STAR
+
+GRAPHS = {"global": STAR, "independent": INDEPENDENT, "multiclass": MULTI_CLASS, "pairwise": PAIRWISE}
+SHAPING = (
+    "coupling",
+    "weight_variance",
+    "bias_variance",
+    "local_bias",
+    "block_size",
+    "half_life",
+    "hash_features",
+    "dtype",
+)
+MOST_PAIRWISE_LABELS = 200
+MOST_FEATURES = 2**28
+LEAST_SHARE = 64  # labels worth a thread
+SMALLEST = {  # None: above zero
+    "score_noise": 0,
+    "weight_variance": None,
+    "bias_variance": None,
+    "margin": 0,
+    "block_size": LINE,
+    "half_life": None,
+    "tolerance": None,
+    "max_sweeps": 1,
+    "hash_features": 1,
+}
+
+
+def bias_variance(model: Any) -> float:
+    """The prior variance of the bias: as set, or vague where all labels hold it in place."""
+    if model.bias_variance is not None:
+        return float(model.bias_variance)
+    return 1e4 if model.coupling == "global" and model.flip_probability == 0 else 1.0
+
+
+def block_size(model: Any, n_labels: int) -> int | None:
+    """Labels to a block, None for all: as set, or where labels are independent a block for each thread."""
+    if model.coupling == "independent" and model.block_size is None:
+        share = -(-n_labels // effective_n_jobs(model.n_jobs))
+        return max(-(-share // LINE) * LINE, LEAST_SHARE) if share < n_labels else None
+    return None if model.coupling in ("multiclass", "pairwise") else model.block_size
+
+
+def check_settings(model: Any) -> None:
+    if model.coupling not in GRAPHS:
+        raise ValueError(f"coupling must be one of {sorted(GRAPHS)}, got {model.coupling!r}")
+    if model.normalize not in ("l2", None):
+        raise ValueError(f"normalize must be 'l2' or None, got {model.normalize!r}")
+    if model.dtype not in ("float32", "float64"):
+        raise ValueError(f"dtype must be 'float32' or 'float64', got {model.dtype!r}")
+    for name, smallest in SMALLEST.items():
+        value = getattr(model, name)
+        if value is not None and not (value > 0 if smallest is None else value >= smallest):
+            bound = "positive" if smallest is None else f"at least {smallest}"
+            raise ValueError(f"{name} must be {bound}, got {value!r}")
+    if model.block_size is not None and model.block_size % LINE:
+        raise ValueError(f"block_size must be a multiple of {LINE}, got {model.block_size!r}")
+    if model.label_prior is not None and (len(model.label_prior) != 2 or min(model.label_prior) < 0):
+        raise ValueError(f"label_prior must be two counts, positives and negatives, got {model.label_prior!r}")
+    if model.n_jobs == 0:
+        raise ValueError("n_jobs must be a number of threads, or -1 for all cores, got 0")
+    _check_flips(model)
+
+
+def _check_flips(model: Any) -> None:
+    """With a margin some scores allow neither answer; under a vague bias both sides of a factor weigh alike."""
+    if not 0 <= model.flip_probability < 0.5:
+        raise ValueError(f"flip_probability must be in [0, 0.5), got {model.flip_probability!r}")
+    if model.flip_probability == 0:
+        return
+    if model.coupling not in ("global", "independent"):
+        raise ValueError(f"flip_probability goes with coupling 'global' or 'independent', not {model.coupling!r}")
+    if model.margin != 0 or bias_variance(model) > 100:
+        raise ValueError(
+            f"flip_probability > 0 learns nothing with margin={model.margin!r} and a bias variance of "
+            f"{bias_variance(model):g}; set margin=0 and leave bias_variance at its default"
+        )
+
+
+def check_unchanged(model: Any, before: dict[str, Any]) -> None:
+    """What shapes the weights stays as it was at the first row."""
+    for name, value in before.items():
+        if getattr(model, name) != value:
+            raise ValueError(f"{name} was {value!r} at the first row and is {getattr(model, name)!r} now; call fit")
+
+
+def check_rows(coupling: str, Y: BoolArray, observed: BoolArray) -> None:
+    if coupling == "pairwise" and Y.shape[1] > MOST_PAIRWISE_LABELS:
+        raise ValueError(
+            f"coupling='pairwise' compares all pairs and takes at most {MOST_PAIRWISE_LABELS} labels, "
+            f"got {Y.shape[1]}; use coupling='global'"
+        )
+    if coupling == "multiclass":
+        true = Y.sum(1)
+        wrong = np.flatnonzero((true > 1) | ((true == 0) & observed.all(1)))
+        if wrong.size:
+            raise ValueError(
+                f"coupling='multiclass' needs exactly one label per row, row {wrong[0]} has {true[wrong[0]]}; "
+                "use coupling='global' for label sets"
+            )
+
+
+def check_sizes(model: Any, X: Any, *, learning: bool = False) -> None:
+    """A table with 4 bytes per column finds the features, and the squares of unscaled values must not overflow."""
+    if learning and model.hash_features is None and X.shape[1] > MOST_FEATURES:
+        raise ValueError(
+            f"X has {X.shape[1]:,} columns, and features are found by a table of at most {MOST_FEATURES:,}; "
+            "fold them into fewer columns, with hash_features=2**22 for one"
+        )
+    values = X.data if sp.issparse(X) else X
+    if model.normalize is not None or values.size == 0:
+        return
+    largest = max(float(values.max()), -float(values.min()))
+    if largest > 1e-4 * math.sqrt(float(np.finfo(model.dtype).max) / max(model.weight_variance, 1.0)):
+        raise ValueError(
+            f"X holds a value of size {largest:.3g}, too large for weights in {model.dtype} with normalize=None; "
+            "standardise the features, or use normalize='l2'"
+        )

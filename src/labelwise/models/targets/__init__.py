@@ -1,0 +1,1 @@
+"""`OrthogonalTargetGP` (CS-BPCA-GP): compressed sensing, Bayesian PCA, one Gaussian process per target."""

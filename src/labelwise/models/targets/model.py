@@ -1,0 +1,354 @@
+"""Label vectors compressed to codes, codes turned into targets, one Gaussian process per target."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from labelwise.models.base import LabelModel
+from labelwise.models.compressed.code import FEW_LABELS
+from labelwise.models.compressed.label_decoders import DECODERS, DecoderName
+from labelwise.models.targets.posterior import OrthogonalTargetPosterior, PoolMemory
+from labelwise.models.targets.regression import Optimizer, SearchOptions
+from labelwise.models.targets.state import (
+    LearntTargets,
+    TargetSearch,
+    TargetSettings,
+    TargetState,
+    full_rows,
+    grow_products,
+    learn_targets,
+)
+from labelwise.models.training_rows import TrainingRows
+from labelwise.numerics.arrays import FloatArray
+from labelwise.numerics.direct_search import Acquisition
+from labelwise.numerics.feature_scaling import learn_scaling
+from labelwise.numerics.gp.kernels import inner_products
+from labelwise.numerics.gp.target_kernel import Products
+from labelwise.numerics.linear_algebra import stack_rows
+from labelwise.numerics.recovery.label_codes import KnownLabels, addressed_projection, identity_projection
+
+CHOICES = {
+    "projection": ("auto", "gaussian", "rademacher", "identity"),
+    "bpca": (False, True, "evb", "vb", "pca"),
+    "gp": ("shared", "separate"),
+    "kernel": ("sum", "linear"),
+    "optimizer": ("lbfgs", "simplex", "bayes", "gradient"),
+    "acquisition": ("ei", "truncated_ei", "clipped_ucb"),
+    "decoder": DECODERS,
+    "scale": ("auto", "none"),
+}
+MOST_SEARCHES = 8  # one `partial_fit` searches at most so often; with more rows at once, only at the end
+
+
+class OrthogonalTargetGP(LabelModel):
+    """Compressed labels, optionally rotated and cut by Bayesian PCA, and one Gaussian process per target.
+
+    A label vector y is compressed to r = Φ y; targets are the codes in units of their spread, or their coordinates
+    along the directions that Bayesian PCA keeps. Every target is regressed on the features with a kernel of rbf,
+    linear and constant parts: one shape for all targets with a scale and noise of its own each, or a kernel each.
+    A decoder turns predicted codes back into labels. `docs/mathematics/orthogonal_target_gp.md` has the formulas.
+
+    The defaults are what measured best; `OrthogonalTargetGP.paper()` is the paper's model. Rows may be added one
+    by one with `partial_fit`: `TargetEntropy` then scores a pool for the price of one row. Training rows may be
+    partially known; a row counts as an answer only for targets of which it tells something. Of one or two rows no
+    hyper-parameters are learnt: the kernel is the centre of their prior.
+
+    Parameters
+    ----------
+    projection : "auto", "gaussian", "rademacher", "identity" or (c, q) array
+        Φ. "auto" is the identity for up to 64 labels, unless `n_compressed` is given, and gaussian for more.
+    n_compressed : int or float, optional
+        c, or as a float the share of the labels; by default half of them for a random Φ. Never less than two codes
+        are made of several labels.
+    bpca : False, True, "evb", "vb" or "pca"
+        Whether and how targets are directions of the codes instead of the codes: Bayesian PCA in closed form ("evb",
+        or True), iterated ("vb"), or plain PCA with `n_targets` directions.
+    n_targets : int, optional
+        Of plain PCA; by default all there are.
+    gp : "shared" or "separate"
+        One kernel shape for all targets, or five hyper-parameters for each.
+    kernel : "sum" or "linear"
+        The paper's rbf + linear + constant, or linear + constant: Bayesian ridge regression.
+    noise_ratio : float, optional
+        Noise relative to the rbf part of the kernel, or to the linear one of `kernel="linear"`; the rest of the kernel
+        is searched under it. By default each target's own, by evidence.
+    optimizer : "lbfgs", "simplex", "bayes" or "gradient"
+        How hyper-parameters are searched: with gradients, by Nelder–Mead, by expected improvement on a grid, or by
+        gradient ascent with `restarts` further starts.
+    acquisition : "ei", "truncated_ei" or "clipped_ucb"
+        Of "bayes".
+    restarts : int
+    refit_every : int
+        Rows added by `partial_fit`, or answered further, after which targets and hyper-parameters are learnt again,
+        from where they are.
+    decoder : "lasso", "lp", "omp", "binary_mp", "cosamp", "l2", "correlation", "linear", "scaled_linear" or "sparse"
+        How scores of labels are found. "scaled_linear" is the one for macro-F1.
+    labels_per_item : int, optional
+        Labels that "omp", "binary_mp" and "cosamp" pick; by default the average of the known rows.
+    scale : "auto" or "none"
+        How features are prepared. "auto": columns of dense features standardised, unless they look like principal
+        axes, then rows scaled to unit length; rows of at most ten dense features keep their lengths.
+    max_rows : int
+        Of more rows to fit on, so many are drawn at random; rows that `partial_fit` adds come on top. Whatever their
+        number, hyper-parameters are searched on at most 600, drawn at random.
+    random_state : int, RandomState, Generator or None
+        Draws Φ, which is the same whenever the seed is.
+
+    Attributes
+    ----------
+    projection_ : (c, q) array
+    directions_ : Directions
+        Basis and variances of the targets.
+    n_targets_ : int
+    target_weights_ : (k,) array
+        Share of the codes' variance that each target has.
+    kernels_ : tuple of Kernel
+        One, or one per target.
+    log_posterior_ : float
+        Log evidence of the rows searched on, at most 600, plus log prior of the hyper-parameters, in nats; NaN where
+        nothing was searched.
+    thresholds_ : (q,) array
+        Thresholds for F1 by leave-one-out probabilities, for `labelwise.Threshold(model.thresholds_)`.
+    n_items_ : int
+        Distinct rows learnt from.
+
+    References
+    ----------
+    Shi & Yu, Fast direct search in an optimally compressed continuous target space for efficient multi-label active
+    learning, ICML 2019.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
+    >>> Y = np.array([[0, 1], [0, 1], [0, 1], [1, 0], [1, 0], [1, np.nan]])
+    >>> model = OrthogonalTargetGP(random_state=0).fit(X, Y)
+    >>> model.predict(X).tolist()
+    [[0, 1], [0, 1], [0, 1], [1, 0], [1, 0], [1, 0]]
+    >>> model.partial_fit([[5.0]], [[np.nan, 0]]).n_items_
+    6
+    """
+
+    def __init__(
+        self,
+        projection: Any = "auto",
+        *,
+        n_compressed: int | float | None = None,
+        bpca: bool | Literal["evb", "vb", "pca"] = False,
+        n_targets: int | None = None,
+        gp: Literal["shared", "separate"] = "shared",
+        kernel: Literal["sum", "linear"] = "sum",
+        noise_ratio: float | None = None,
+        optimizer: Optimizer = "lbfgs",
+        acquisition: Acquisition = "ei",
+        restarts: int = 0,
+        refit_every: int = 10,
+        decoder: DecoderName = "lasso",
+        labels_per_item: int | None = None,
+        scale: Literal["auto", "none"] = "auto",
+        max_rows: int = 2000,
+        random_state: Any = None,
+    ) -> None:
+        self.projection = projection
+        self.n_compressed = n_compressed
+        self.bpca = bpca
+        self.n_targets = n_targets
+        self.gp = gp
+        self.kernel = kernel
+        self.noise_ratio = noise_ratio
+        self.optimizer = optimizer
+        self.acquisition = acquisition
+        self.restarts = restarts
+        self.refit_every = refit_every
+        self.decoder = decoder
+        self.labels_per_item = labels_per_item
+        self.scale = scale
+        self.max_rows = max_rows
+        self.random_state = random_state
+
+    @classmethod
+    def paper(cls, **parameters: Any) -> Self:
+        """The paper's CS-BPCA-GP: half as many Gaussian codes as labels, iterated Bayesian PCA, a kernel per target by
+        the simplex method after every row. `parameters` are added to it, or replace some of it."""
+        stated: dict[str, Any] = {
+            "projection": "gaussian",
+            "n_compressed": 0.5,
+            "bpca": "vb",
+            "gp": "separate",
+            "optimizer": "simplex",
+            "refit_every": 1,
+        }
+        return cls(**(stated | parameters))
+
+    @classmethod
+    def published(cls, **parameters: Any) -> Self:
+        """The old name of `paper`, for one release more."""
+        warnings.warn("published() is now paper()", DeprecationWarning, stacklevel=2)
+        return cls.paper(**parameters)
+
+    @classmethod
+    def ridge(cls, **parameters: Any) -> Self:
+        """CS-RR, a rival of the paper: ridge regression of Gaussian codes with penalty 1. Ask at random."""
+        rival: dict[str, Any] = {"projection": "gaussian", "n_compressed": 0.5, "kernel": "linear", "noise_ratio": 1.0}
+        return cls(**(rival | parameters))
+
+    @classmethod
+    def bayesian_ridge(cls, **parameters: Any) -> Self:
+        """CS-BR, a rival of the paper: Bayesian ridge regression of Gaussian codes, each with its own penalty by
+        evidence. Ask with `TargetEntropy(measure="variance")`."""
+        return cls.ridge(**({"noise_ratio": None} | parameters))
+
+    def fit(self, X: Any, Y: Any, observed: Any = None) -> Self:
+        """Learn from items X (n, d) and labels Y (n, q) of 0, 1 and, where unknown, NaN or not `observed`."""
+        self._check_parameters()
+        X, Y, observed = self._check_training(X, Y, observed)
+        rng = self._generator()
+        projection = self._make_projection(self.n_labels_, int(rng.integers(2**62)))
+        scaling = learn_scaling(X, self.scale)
+        rows, is_new = TrainingRows.none(self.n_labels_).add(X, Y, observed)
+        X = X[is_new]
+        if len(rows) > self.max_rows:
+            kept = np.sort(rng.permutation(len(rows))[: self.max_rows])
+            rows, X = rows.take(kept), X[kept]
+        prepared, priority = scaling(X), rng.random(len(rows))
+        products = Products.of(inner_products(prepared))
+        settings = self._settings()
+        learnt = learn_targets(settings, KnownLabels(rows.Y, rows.observed), products, projection, None, rng)
+        full = full_rows(rows.observed, np.empty(0, dtype=np.intp))
+        search = TargetSearch(rows.observed.sum(axis=1))
+        self._pools = PoolMemory()
+        return self._keep(
+            TargetState(settings, scaling, rows, prepared, projection, *learnt, products, full, priority, search)
+        )
+
+    def partial_fit(self, X: Any, Y: Any, observed: Any = None, *, classes: Any = None) -> Self:
+        """Add answers. Targets and hyper-parameters stay, and are learnt again after every `refit_every` rows that
+        are new or have new answers. Rows of which nothing is known change nothing.
+
+        Adding rows one by one or together gives the same, except where more than eight searches would fall due at
+        once: then there is one, at the end. `classes` is taken for scikit-learn's sake.
+        """
+        if not hasattr(self, "_state"):
+            return self.fit(X, Y, observed)
+        X, Y, observed = self._check_training(X, Y, observed, reset=False, may_be_unanswered=True)
+        start = 0
+        while start < len(Y):
+            size = self._until_search(len(Y) - start)
+            part = slice(start, start + size)
+            state = self._extended(X[part], Y[part], observed[part])
+            if state.n_waiting >= self.refit_every:
+                state = self._searched(state)
+            self._keep(state)
+            start += size
+        return self
+
+    def posterior(self, X: Any) -> OrthogonalTargetPosterior:
+        """Beliefs about the items X; unaffected by what the model learns later."""
+        X = self._check_items(X)
+        return OrthogonalTargetPosterior(self._state, X, self._pools)
+
+    @property
+    def thresholds_(self) -> FloatArray:
+        return self._state.calibration[1]
+
+    @property
+    def target_weights_(self) -> FloatArray:
+        return self._state.target_weights
+
+    def _until_search(self, n_left: int) -> int:
+        """How many of the rows to come are added before the next search may be due."""
+        if n_left > MOST_SEARCHES * self.refit_every:
+            return n_left
+        return min(n_left, max(1, self.refit_every - self._state.n_waiting))
+
+    def _extended(self, X: Any, Y: Any, observed: Any) -> TargetState:
+        """The state with more answers and nothing learnt from them yet."""
+        old = self._state
+        rows, is_new = old.rows.add(X, Y, observed)
+        added = X if is_new.size == X.shape[0] else X[is_new]
+        prepared = stack_rows(old.X, old.scaling(added)) if is_new.size else old.X
+        priority = np.concatenate([old.priority, self._later(len(old.rows), is_new.size)])
+        return TargetState(
+            old.settings,
+            old.scaling,
+            rows,
+            prepared,
+            old.projection,
+            old.directions,
+            old.groups,
+            old.products,
+            full_rows(rows.observed, old.full),
+            priority,
+            old.search,
+        )
+
+    def _searched(self, state: TargetState) -> TargetState:
+        """The state with targets and kernels learnt from all its rows, starting from the present ones."""
+        products = grow_products(state.products, state.X)
+        before = LearntTargets(state.directions, state.groups)
+        rng = np.random.default_rng([len(state.rows), 1])
+        learnt = learn_targets(state.settings, state.labels, products, state.projection, before, rng)
+        return TargetState(
+            state.settings,
+            state.scaling,
+            state.rows,
+            state.X,
+            state.projection,
+            *learnt,
+            products,
+            state.full,
+            state.priority,
+            TargetSearch(state.rows.observed.sum(axis=1)),
+        )
+
+    def _later(self, n_before: int, n: int) -> FloatArray:
+        """Priorities of rows that come later: by their number alone, so that pieces equal one batch."""
+        return np.array([np.random.default_rng([n_before + i, 0]).random() for i in range(n)])
+
+    def _keep(self, state: TargetState) -> Self:
+        self._state = state
+        self.projection_, self.directions_ = state.projection, state.directions
+        self.n_targets_ = state.directions.variances.size
+        self.kernels_ = tuple(group.kernel for group in state.groups)
+        self.log_posterior_ = -float(sum(group.loss for group in state.groups))
+        self.n_items_ = len(state.rows)
+        return self
+
+    def _make_projection(self, q: int, seed: int) -> FloatArray:
+        if not isinstance(self.projection, str):
+            Phi: FloatArray = np.asarray(self.projection, dtype=np.float64)
+            if Phi.ndim != 2 or Phi.shape[1] != q or Phi.shape[0] == 0 or not np.isfinite(Phi).all():
+                raise ValueError(f"projection must be a finite (c, {q}) array, one column per label, got {Phi.shape}")
+            return Phi
+        few = self.projection == "auto" and q <= FEW_LABELS and self.n_compressed is None
+        if self.projection == "identity" or few or q == 1:
+            if self.projection == "identity" and self.n_compressed is not None:
+                raise ValueError(
+                    f'projection="identity" keeps every label; it cannot have n_compressed={self.n_compressed!r}'
+                )
+            return identity_projection(q)
+        share = 0.5 if self.n_compressed is None else self.n_compressed
+        c = int(share) if isinstance(share, (int, np.integer)) else int(np.ceil(share * q))
+        return addressed_projection(max(2, c), q, seed, "rademacher" if self.projection == "rademacher" else "gaussian")
+
+    def _settings(self) -> TargetSettings:
+        bpca = self.bpca if isinstance(self.bpca, str) else "evb" if self.bpca else "none"
+        options = SearchOptions(self.gp, self.kernel, self.optimizer, self.acquisition, self.restarts, self.noise_ratio)
+        return TargetSettings(bpca, self.n_targets, self.decoder, self.labels_per_item, options)
+
+    def _check_parameters(self) -> None:
+        for name, allowed in CHOICES.items():
+            value = getattr(self, name)
+            if (isinstance(value, str) or name == "bpca") and value not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+        for name in ("n_compressed", "noise_ratio", "n_targets", "labels_per_item"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"{name} must be positive, or None to be chosen, got {value!r}")
+        if isinstance(self.n_compressed, float) and self.n_compressed > 1:
+            raise ValueError(f"n_compressed as a float is a share of at most 1, got {self.n_compressed!r}")
+        for name, least in (("refit_every", 1), ("restarts", 0), ("max_rows", 3)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)!r}")

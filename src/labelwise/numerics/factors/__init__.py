@@ -1,0 +1,1 @@
+"""Factor models of labels and of their co-occurrence."""

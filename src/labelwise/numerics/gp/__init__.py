@@ -1,0 +1,1 @@
+"""Gaussian processes: kernels, solvers, evidence and its search, feature spaces."""

@@ -1,0 +1,269 @@
+"""Kernel and noise for all labels at once, by evidence with a weak prior."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from labelwise.numerics.arrays import BoolArray, FloatArray
+from labelwise.numerics.gp.kernels import Kernel, inner_products, squared_distances
+from labelwise.numerics.masks import distinct_columns
+
+KernelName = Literal["linear", "rbf", "rbf+linear"]
+
+EFFECTIVE_LABELS = 2.0  # labels depend on one another: together they count as this many, or the prior would vanish
+MAX_PATTERNS = 16  # distinct sets of answered rows that take part in the search
+SHARED = 0.75  # of a label's answered rows on average: where all labels share so many, the others are left out
+NOISE_SD, LENGTH_SD, SHARE_SD = 0.5, 0.7, 1.5  # of the priors on log noise, log length-scale, log-odds of the share
+NOISE_GRID = np.logspace(-4, 3, 57)  # relative to the kernel's mean diagonal
+LENGTH_STEP, MAX_CLIMB = 0.5 * np.log(2.0), 8  # in log length-scale from the prior's centre on, and how many
+SHARE_GRID = (0.25, 0.5, 0.75)
+SHORTER = 0.5  # in log length-scale: the rbf part beside a linear one
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """What the user has decided; None is searched."""
+
+    noise: float | None = None
+    length_scale: float | None = None
+    linear_share: float | None = None
+    bias: float = 1.0
+
+    def decide(self, name: str) -> ChosenKernel | None:
+        """The kernel and noise where nothing is left to search, without a score."""
+        shares = {"linear": 1.0, "rbf": 0.0, "rbf+linear": self.linear_share}
+        share = shares.get(name)
+        length = 1.0 if name == "linear" else self.length_scale
+        if self.noise is None or share is None or length is None:
+            return None
+        return ChosenKernel(Kernel(1 - share, share, self.bias, length), self.noise, np.nan)
+
+
+@dataclass(frozen=True)
+class ChosenKernel:
+    """A kernel, its noise and the log evidence (with prior) that chose them."""
+
+    kernel: Kernel
+    noise: float
+    score: float
+
+
+@dataclass(frozen=True, eq=False)
+class SearchPart:
+    """Labels seen on the same few rows."""
+
+    inner: FloatArray  # (n, n)
+    distances: FloatArray  # (n, n), squared
+    targets: FloatArray  # (n, q), centred
+
+    def kernel_matrix(self, kernel: Kernel) -> FloatArray:
+        K = kernel.linear * self.inner + kernel.bias
+        if kernel.rbf:
+            K += kernel.rbf * np.exp(self.distances / (-2 * kernel.length_scale**2))
+        return K
+
+
+def choose_parts(X: Any, Y: BoolArray, observed: BoolArray, n_rows: int, priority: FloatArray) -> list[SearchPart]:
+    """The rows and labels to search on, at no more than the price of one eigendecomposition of `n_rows` rows.
+
+    Labels with the same answered rows go together and keep the rows of least `priority`. Where there are many sets of
+    rows, MAX_PATTERNS of them take part, from the one with most positives to the one with fewest in equal steps: rare
+    labels need another noise than frequent ones. Nothing depends on the order of the labels.
+    """
+    distinct = distinct_columns(shared_rows(observed))
+    groups = distinct.groups()
+    limit = max(2, int(n_rows / min(len(groups), MAX_PATTERNS) ** 0.5))
+    candidates = []
+    for kind, labels in enumerate(groups):
+        rows = np.flatnonzero(distinct.columns[:, kind])
+        rows = rows[np.argsort(priority[rows])[:limit]]
+        positives = Y[np.ix_(rows, labels)].sum(axis=0)
+        labels = labels[(positives > 0) & (positives < rows.size)]
+        if labels.size:
+            candidates.append((-int(positives.sum()), float(priority[rows].sum()), rows, labels))
+    candidates.sort(key=lambda each: each[:2])
+    steps = np.unique(np.linspace(0, len(candidates) - 1, min(len(candidates), MAX_PATTERNS)).round().astype(int))
+    parts = []
+    for _, _, rows, labels in (candidates[step] for step in steps):
+        y = Y[np.ix_(rows, labels)]
+        parts.append(SearchPart(inner_products(X[rows]), squared_distances(X[rows]), y - y.mean(axis=0)))
+    return parts
+
+
+def shared_rows(observed: BoolArray) -> BoolArray:
+    """Only the rows that all labels share, where those are most of every label's: one set of rows instead of many.
+
+    So it is after items answered in full and then a few pairs: searching on the set of every label would cost many
+    times as much and tell hardly more. A label that was never answered has no say.
+
+    >>> shared_rows(np.array([[1, 1], [1, 1], [1, 1], [1, 0]], dtype=bool)).sum(axis=0)
+    array([3, 3])
+    >>> shared_rows(np.array([[1, 1], [1, 0], [0, 1]], dtype=bool)).sum(axis=0)
+    array([2, 2])
+    """
+    answered = observed.any(axis=0)  # (q,)
+    shared = np.asarray(observed[:, answered].all(axis=1))  # (n,)
+    few = shared.sum() < SHARED * observed[:, answered].sum(axis=0).mean() if answered.any() else True
+    return observed if few else shared[:, None] & answered
+
+
+class KernelSearch:
+    """Maximises `weight` · Σ log evidence + log prior, one eigendecomposition per kernel shape and part."""
+
+    def __init__(self, parts: list[SearchPart], fixed: Fixed) -> None:
+        self.parts, self.fixed = parts, fixed
+        n_labels = sum(part.targets.shape[1] for part in parts)
+        self.weight = min(1.0, EFFECTIVE_LABELS / max(n_labels, 1))
+        # Logistic regression weighs an answer by p (1 − p): rare labels need more noise, or a few odd rows rule them.
+        spreads = [4 * (part.targets**2).mean(axis=0) for part in parts]
+        self.rarity = float(np.sqrt(np.concatenate(spreads).mean())) if spreads else 1.0
+        self.length_centre = self._length_centre()
+        self._seen: dict[tuple[float, float], ChosenKernel] = {}
+
+    def best(self, name: str) -> ChosenKernel:
+        """The best kernel of the family, or of all three where `name` is "auto"."""
+        families: dict[str, Callable[[], ChosenKernel]] = {
+            "linear": lambda: self._evaluate(0.0, 1.0),
+            "rbf": self._best_rbf,
+            "rbf+linear": self._best_sum,
+        }
+        names = list(families) if name == "auto" else [name]
+        return max((families[each]() for each in names), key=lambda found: found.score)
+
+    def _best_rbf(self) -> ChosenKernel:
+        return self._best_length(0.0)
+
+    def _best_sum(self) -> ChosenKernel:
+        if self.fixed.linear_share is not None:
+            return self._best_length(self.fixed.linear_share)
+        alone = self._best_length(0.0).kernel.length_scale
+        best = max((self._evaluate(np.log(alone), share) for share in SHARE_GRID), key=lambda found: found.score)
+        if self.fixed.length_scale is not None:
+            return best
+        shorter = self._evaluate(np.log(alone) - SHORTER, best.kernel.linear)  # the linear part takes the long range
+        return max(best, shorter, key=lambda found: found.score)
+
+    def _best_length(self, share: float) -> ChosenKernel:
+        if self.fixed.length_scale is not None:
+            return self._evaluate(np.log(self.fixed.length_scale), share)
+
+        def score(log_length: float) -> float:
+            return self._evaluate(log_length, share).score
+
+        best = climb(score, float(np.log(self.length_centre)), LENGTH_STEP, MAX_CLIMB)
+        between = golden_section(score, best - LENGTH_STEP, best + LENGTH_STEP, steps=1)
+        return max(self._evaluate(best, share), self._evaluate(between, share), key=lambda found: found.score)
+
+    def _evaluate(self, log_length: float, share: float) -> ChosenKernel:
+        """The best noise for one shape of the kernel; remembered, for families share shapes."""
+        shape = (float(log_length), float(share))
+        if shape not in self._seen:
+            self._seen[shape] = self._best_noise(*shape)
+        return self._seen[shape]
+
+    def _best_noise(self, log_length: float, share: float) -> ChosenKernel:
+        kernel = Kernel(1 - share, share, self.fixed.bias, float(np.exp(log_length)) if share < 1 else 1.0)
+        matrices = [part.kernel_matrix(kernel) for part in self.parts]
+        diagonal = float(np.mean([K.diagonal().mean() for K in matrices])) if matrices else 1.0
+        centre = 0.5 * diagonal / self.rarity
+        spectra = [Spectrum.of(K, part.targets) for K, part in zip(matrices, self.parts, strict=True)]
+
+        def score(noise: FloatArray) -> FloatArray:
+            total = -0.5 * (np.log(noise / centre) / NOISE_SD) ** 2
+            return total + self.weight * sum(spectrum.log_evidence(noise).sum(axis=1) for spectrum in spectra)
+
+        noise = self.fixed.noise if self.fixed.noise is not None else _best_noise(score, diagonal, centre)
+        return ChosenKernel(kernel, noise, float(score(np.array([noise]))[0]) + self._log_prior(kernel))
+
+    def _log_prior(self, kernel: Kernel) -> float:
+        log_prior = 0.0
+        if kernel.rbf:
+            log_prior -= 0.5 * (np.log(kernel.length_scale / self.length_centre) / LENGTH_SD) ** 2
+            if kernel.linear:
+                log_prior -= 0.5 * (np.log(kernel.linear / kernel.rbf) / SHARE_SD) ** 2
+        return float(log_prior)
+
+    def _length_centre(self) -> float:
+        """Half the median distance between different rows, 1 where there is none."""
+        distances = [part.distances[np.triu_indices_from(part.distances, 1)] for part in self.parts]
+        median = float(np.sqrt(np.median(np.concatenate(distances)))) if distances else 0.0
+        return median / 2 if median > 0 else 1.0
+
+
+def _best_noise(score: Callable[[FloatArray], FloatArray], diagonal: float, centre: float) -> float:
+    grid = np.sort(np.append(diagonal * NOISE_GRID, centre))
+    best = int(np.argmax(score(grid)))
+    low, high = np.log(grid[[max(best - 1, 0), min(best + 1, grid.size - 1)]])
+    return float(np.exp(golden_section(lambda x: float(score(np.exp([x]))[0]), low, high, steps=20)))
+
+
+def climb(function: Callable[[float], float], start: float, step: float, limit: int) -> float:
+    """The highest of start, start ± step, start ± 2 step, ..., going uphill while it lasts, at most `limit` steps.
+
+    >>> climb(lambda x: -abs(x - 4.2), 0.0, 1.0, limit=10)
+    4.0
+    """
+    if function(start - step) > function(start + step):
+        step = -step
+    at = start
+    for _ in range(limit):
+        if function(at + step) <= function(at):
+            break
+        at += step
+    return at
+
+
+def golden_section(function: Callable[[float], float], low: float, high: float, steps: int) -> float:
+    """Where a function with one peak in [low, high] is largest, to within 0.618^steps of the interval.
+
+    >>> round(golden_section(lambda x: -(x - 1) ** 2, 0.0, 3.0, steps=40), 6)
+    1.0
+    """
+    ratio = (5**0.5 - 1) / 2
+    a, b = high - ratio * (high - low), low + ratio * (high - low)
+    at_a, at_b = function(a), function(b)
+    for _ in range(steps):
+        if at_a >= at_b:
+            high, b, at_b = b, a, at_a
+            a = high - ratio * (high - low)
+            at_a = function(a)
+        else:
+            low, a, at_a = a, b, at_b
+            b = low + ratio * (high - low)
+            at_b = function(b)
+    return a if at_a >= at_b else b
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """K = U diag(λ) Uᵀ seen from the targets: all that the evidence of K + noise I depends on.
+
+    Examples
+    --------
+    >>> K, y = np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([[1.0], [-0.5]])
+    >>> Spectrum.of(K, y).log_evidence(np.array([0.5])).round(4)
+    array([[-2.7327]])
+    """
+
+    eigenvalues: FloatArray  # (n,)
+    energies: FloatArray  # (n, q) (Uᵀ y)²
+
+    @classmethod
+    def of(cls, K: FloatArray, targets: FloatArray) -> Spectrum:
+        eigenvalues, U = np.linalg.eigh(K)
+        return cls(np.maximum(eigenvalues, 0.0), (U.T @ targets) ** 2)
+
+    def log_evidence(self, noise: FloatArray) -> FloatArray:
+        """(g, q) of max over b of log N(y_j; 0, b (K + noise I)), for g noise levels.
+
+        The best amplitude is b = yᵀ (K + noise I)⁻¹ y / n, whatever the scale of y, so a rare label counts as much as
+        a frequent one.
+        """
+        n = self.eigenvalues.size
+        spread = self.eigenvalues + np.asarray(noise)[:, None]  # (g, n)
+        amplitude = (1 / spread) @ self.energies / n  # (g, q)
+        return -0.5 * (n * (1 + np.log(2 * np.pi * amplitude)) + np.log(spread).sum(axis=1)[:, None])

@@ -1,0 +1,1 @@
+"""Bernoulli mixtures of labels and their gates."""

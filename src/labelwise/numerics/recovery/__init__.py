@@ -1,0 +1,1 @@
+"""Label codes, and labels recovered from them; Bayesian PCA of codes."""

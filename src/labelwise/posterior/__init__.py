@@ -1,0 +1,32 @@
+"""What a fitted model believes about a batch of items, and the wrappers of such beliefs."""
+
+from labelwise.posterior.base import (
+    BoolArray,
+    DivisibleCovariance,
+    FloatArray,
+    IgnorantPosterior,
+    ItemCovariance,
+    LabelCovariances,
+    LabelPosterior,
+    MarginalPosterior,
+    Rows,
+    TargetGroup,
+)
+from labelwise.posterior.given import GivenPosterior
+from labelwise.posterior.wrapped import LimitedPosterior, WrappedPosterior
+
+__all__ = [
+    "BoolArray",
+    "DivisibleCovariance",
+    "FloatArray",
+    "GivenPosterior",
+    "IgnorantPosterior",
+    "ItemCovariance",
+    "LabelCovariances",
+    "LabelPosterior",
+    "LimitedPosterior",
+    "MarginalPosterior",
+    "Rows",
+    "TargetGroup",
+    "WrappedPosterior",
+]

@@ -1,0 +1,327 @@
+"""The frozen records that cross borders: what is known of the items, what is asked, what is answered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from labelwise.numerics.user_arrays import as_numbers, is_frame, sparse_labels
+
+SHOWN = 5  # labels in a repr
+Features: TypeAlias = Any  # (n, d) float array, csr_array or rows in shards: scipy brings no types to tell them apart
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelData:
+    """Items, their features, and what is known of their labels.
+
+    Parameters
+    ----------
+    X : (n, d) array or csr_array of float, or `labelwise.data.ShardedFeatures`
+        Features, finite. Those in shards are looked at when they are read.
+    Y : (n, q) csr_array of bool
+        True where the label is known to be present. Never True where the entry is not observed.
+    observed : (n, q) csr_array of bool, or None
+        True where the label was answered, yes or no. None means that every entry is known. Explicit False and repeated
+        entries are taken out of both, so that counting their entries counts labels.
+    item_ids, label_names : tuples of unique str
+    feature_names : tuple of str, or None
+    items : tuple, or None
+        What to show a person for each item: a text, a path, a mapping of fields.
+
+    `LabelData.from_arrays` builds one from what users usually hold.
+
+    Examples
+    --------
+    >>> data = LabelData.from_arrays([[0.0, 1.0], [1.0, 0.0]], [[1, float("nan")], [0, 1]], label_names=["cat", "dog"])
+    >>> data.n_items, data.n_labels, data.n_observed
+    (2, 2, 3)
+    >>> data.hide().n_observed
+    0
+    """
+
+    X: Features
+    Y: sp.csr_array
+    observed: sp.csr_array | None
+    item_ids: tuple[str, ...]
+    label_names: tuple[str, ...]
+    feature_names: tuple[str, ...] | None = None
+    items: tuple[Any, ...] | None = None
+
+    def __post_init__(self) -> None:
+        n, d = self.X.shape
+        q = len(self.label_names)
+        for what, names, size, of in (
+            ("item_ids", self.item_ids, n, "rows"),
+            ("items", self.items, n, "rows"),
+            ("feature_names", self.feature_names, d, "columns"),
+        ):
+            if names is not None and len(names) != size:
+                raise ValueError(f"{what} has {len(names)} entries, but X has {size} {of}")
+        check_unique("item id", self.item_ids)
+        check_unique("label name", self.label_names)
+        if not in_shards(self.X):
+            _check_finite(self.X)
+        object.__setattr__(self, "Y", _tidy("Y", self.Y, (n, q)))
+        if self.observed is not None:
+            object.__setattr__(self, "observed", _tidy("observed", self.observed, (n, q)))
+            self._check_nothing_stray()
+
+    def _check_nothing_stray(self) -> None:
+        stray = self.Y.astype(np.int8) - self.Y.multiply(self.observed).astype(np.int8)
+        if stray.count_nonzero():
+            row, column = (int(i[0]) for i in stray.nonzero())
+            raise ValueError(
+                f"Y is True at item {self.item_ids[row]!r}, label {self.label_names[column]!r}, "
+                "which observed says was never answered; mark it as observed or clear it"
+            )
+
+    def __repr__(self) -> str:
+        entries = self.n_items * self.n_labels
+        known = f"{self.n_observed / entries:.0%} known" if entries else "nothing known"
+        names = ", ".join(map(repr, self.label_names[:SHOWN])) + (", ..." if self.n_labels > SHOWN else "")
+        return f"LabelData({self.n_items} items, {self.n_features} features, {self.n_labels} labels ({names}), {known})"
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: Any,
+        Y: Any = None,
+        *,
+        observed: Any = None,
+        item_ids: Iterable[Any] | None = None,
+        label_names: Iterable[str] | None = None,
+        feature_names: Iterable[str] | None = None,
+        items: Sequence[Any] | None = None,
+    ) -> LabelData:
+        """Build from dense arrays, sparse matrices or data frames; NaN in a dense Y, or Y=None, means unknown.
+
+        What Y says of an entry that `observed` hides is forgotten. Ids and names come from data frames where they are
+        not given; two data frames must have the same index, because rows are matched by position.
+        """
+        if label_names is None and hasattr(Y, "columns"):
+            label_names = Y.columns
+        if feature_names is None and hasattr(X, "columns"):
+            feature_names = X.columns
+        if is_frame(X) and is_frame(Y) and not X.index.equals(Y.index):
+            raise ValueError("X and Y have different indices; use Y.reindex(X.index), or Y.to_numpy() if rows do match")
+        if item_ids is None and is_frame(X):
+            item_ids = X.index
+        features = as_features(X)
+        names = None if label_names is None else _checked_names(label_names)
+        if Y is None:
+            if names is None:
+                raise ValueError("without Y, label_names must list the labels to learn")
+            Y = sp.csr_array((features.shape[0], len(names)), dtype=bool)
+            observed = sp.csr_array(Y.shape, dtype=bool) if observed is None else observed
+        labels, mask = sparse_labels(Y, observed)
+        return cls(
+            X=features,
+            Y=labels,
+            observed=mask,
+            item_ids=tuple(map(str, range(features.shape[0]) if item_ids is None else item_ids)),
+            label_names=names if names is not None else tuple(f"label_{j}" for j in range(labels.shape[1])),
+            feature_names=None if feature_names is None else tuple(map(str, feature_names)),
+            items=None if items is None else tuple(items),
+        )
+
+    @property
+    def n_items(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def n_labels(self) -> int:
+        return len(self.label_names)
+
+    @property
+    def n_features(self) -> int:
+        return int(self.X.shape[1])
+
+    @property
+    def n_observed(self) -> int:
+        """How many of the n × q entries are known."""
+        return self.n_items * self.n_labels if self.observed is None else int(self.observed.count_nonzero())
+
+    @property
+    def cardinality(self) -> float:
+        """Mean number of labels known to be present on an item."""
+        return float(self.Y.count_nonzero() / max(self.n_items, 1))
+
+    def take(self, rows: npt.ArrayLike) -> LabelData:
+        """The items at these positions, in this order."""
+        rows = np.atleast_1d(np.asarray(rows))
+        picked = np.arange(self.n_items)[rows if rows.size else rows.astype(np.intp)]  # [] is an array of float
+        return replace(
+            self,
+            X=self.X[picked],
+            Y=self.Y[picked],
+            observed=None if self.observed is None else self.observed[picked],
+            item_ids=tuple(self.item_ids[i] for i in picked.tolist()),
+            items=None if self.items is None else tuple(self.items[i] for i in picked.tolist()),
+        )
+
+    def hide(self) -> LabelData:
+        """The same items with every label unknown: what a campaign starts from."""
+        nothing = sp.csr_array(self.Y.shape, dtype=bool)
+        return replace(self, Y=nothing, observed=nothing.copy())
+
+    def with_label(self, name: str) -> LabelData:
+        """The same items with one more label, the last, unknown for all of them."""
+        column = sp.csr_array((self.n_items, 1), dtype=bool)
+        return replace(
+            self,
+            Y=sp.hstack([self.Y, column], format="csr"),
+            observed=sp.hstack([self.observed_mask(), column], format="csr"),
+            label_names=(*self.label_names, str(name)),
+        )
+
+    def with_items(self, more: LabelData) -> LabelData:
+        """These items and then those of `more`, which has the same features and labels."""
+        self.check_alike(more)
+        all_known = self.observed is None and more.observed is None
+        items = None
+        if self.items is not None or more.items is not None:
+            items = (self.items or (None,) * self.n_items) + (more.items or (None,) * more.n_items)
+        return replace(
+            self,
+            X=_stack(self.X, more.X),
+            Y=sp.vstack([self.Y, more.Y], format="csr"),
+            observed=None if all_known else sp.vstack([self.observed_mask(), more.observed_mask()], format="csr"),
+            item_ids=self.item_ids + more.item_ids,
+            items=items,
+        )
+
+    def check_alike(self, more: LabelData) -> None:
+        """Raise where other items have other labels or features than these."""
+        _check_same_names("labels", more.label_names, self.label_names)
+        if more.n_features != self.n_features:
+            raise ValueError(f"the new items have {more.n_features} features, expected {self.n_features}")
+        if self.feature_names is not None and more.feature_names is not None:
+            _check_same_names("features", more.feature_names, self.feature_names)
+
+    def observed_mask(self) -> sp.csr_array:
+        """The mask as a matrix even when everything is observed (then it has n × q entries)."""
+        return sp.csr_array(np.ones(self.Y.shape, dtype=bool)) if self.observed is None else self.observed
+
+
+def as_features(X: Any) -> Features:
+    """X as a 2-D float array or csr_array, float32 and float64 kept."""
+    if in_shards(X):
+        return X
+    X = X if sp.issparse(X) else as_numbers("X", X)
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions (items, features), got shape {X.shape}")
+    X = sp.csr_array(X) if sp.issparse(X) else X
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def features_by_name(X: Any, names: Sequence[str] | None, width: int, given: Sequence[Any] | None = None) -> Features:
+    """X as features in the order of these names; its own are `given`, or the columns of a data frame.
+
+    Where either has no names, or X has only numbers for names, the width has to fit.
+    """
+    columns, features = list(getattr(X, "columns", ()) if given is None else given), as_features(X)
+    named = [str(name) for name in columns]
+    if names is None or not columns or (columns == list(range(len(columns))) and named != list(names)):
+        if features.shape[1] != width:
+            raise ValueError(f"X has {features.shape[1]} features, expected {width}")
+        return features
+    return features if named == list(names) else features[:, _column_order(named, names)]
+
+
+def _column_order(given: Sequence[str], expected: Sequence[str]) -> list[int]:
+    """Where each expected column is; any that is missing, unexpected or there twice is refused."""
+    place, wanted = {name: column for column, name in enumerate(given)}, set(expected)
+    twice = sorted(name for name, times in Counter([*given]).items() if times > 1)
+    missing, extra = [n for n in expected if n not in place], [n for n in given if n not in wanted]
+    wrong = [
+        f"{what} {', '.join(map(repr, names[:SHOWN]))}{', ...' if len(names) > SHOWN else ''}"
+        for what, names in (("more than one", twice), ("no", missing), ("an unexpected", extra))
+        if names
+    ]
+    if wrong or len(wanted) < len(expected):
+        raise ValueError(
+            f"X has {'; '.join(wrong) or 'columns that cannot be told apart by name'}: rename, add or drop columns "
+            f"until it has each of the {len(expected)} features once, in any order"
+        )
+    return [place[name] for name in expected]
+
+
+def in_shards(X: Any) -> bool:
+    """Whether features are rows in files, of which some are read when asked for, and not a matrix."""
+    return hasattr(X, "shards") and hasattr(X, "blocks")
+
+
+def check_unique(what: str, names: Sequence[str]) -> None:
+    """Raise on the first name that stands twice."""
+    if len(set(names)) == len(names):
+        return
+    seen: dict[str, int] = {}
+    for position, name in enumerate(names):
+        if name in seen:
+            raise ValueError(
+                f"{what} {name!r} is given twice, at positions {seen[name]} and {position}; make it unique"
+            )
+        seen[name] = position
+
+
+def _checked_names(names: Iterable[Any]) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise ValueError(f"label_names must be a list of names, got {names!r}; write [{names!r}]")
+    listed = tuple(map(str, names))
+    if not all(listed):
+        raise ValueError(f"every label needs a name, got {list(listed)!r}")
+    return listed
+
+
+def _check_same_names(what: str, got: tuple[str, ...], expected: tuple[str, ...]) -> None:
+    if got == expected:
+        return
+    odd = sorted(set(got) ^ set(expected))
+    detail = f"only one side has {odd[:5]}" if odd else "they are the same in another order"
+    raise ValueError(f"the new items have {len(got)} {what}, expected {len(expected)}: {detail}")
+
+
+def _check_shape(what: str, got: tuple[int, ...], expected: tuple[int, ...]) -> None:
+    if tuple(got) != expected:
+        raise ValueError(f"{what} has shape {tuple(got)}, expected (items, labels) = {expected}")
+
+
+def _tidy(what: str, mask: Any, shape: tuple[int, int]) -> sp.csr_array:
+    """The same mask as csr_array with sorted columns, without explicit False and repeats; never changed in place."""
+    if not sp.issparse(mask) or mask.dtype != bool:
+        kind = f"{type(mask).__name__} of {getattr(mask, 'dtype', 'unknown type')}"
+        raise TypeError(f"{what} must be a sparse array of bool, got {kind}; LabelData.from_arrays converts it")
+    _check_shape(what, mask.shape, shape)
+    mask = sp.csr_array(mask)
+    if not (mask.has_canonical_format and mask.data.all()):
+        mask = mask.copy()
+        mask.sum_duplicates()
+        mask.eliminate_zeros()
+    return mask
+
+
+def _stack(X: Features, more: Features) -> Features:
+    """Rows of `more` under those of X, sparse or dense as X is; in shards if X is."""
+    if in_shards(X):
+        return X.append(more)
+    if in_shards(more):
+        raise ValueError("items in shards cannot be added to a pool in memory: read the pool from shards, too")
+    if sp.issparse(X):
+        return sp.vstack([X, sp.csr_array(more)], format="csr")
+    return np.vstack([X, more.toarray() if sp.issparse(more) else more])
+
+
+def _check_finite(X: Features) -> None:
+    values = X.data if sp.issparse(X) else X
+    wrong = ~np.isfinite(values)
+    if wrong.any():
+        entries = sp.coo_array(X) if sp.issparse(X) else None
+        rows, columns = np.nonzero(wrong) if entries is None else (entries.row[wrong], entries.col[wrong])
+        raise ValueError(f"X has NaN or infinity at row {rows[0]}, column {columns[0]}; fill or drop it first")

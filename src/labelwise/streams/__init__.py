@@ -1,0 +1,6 @@
+"""Streams of labelled items: train in one pass, predict, and judge while learning."""
+
+from labelwise.streams.predict import predict_stream, score_stream
+from labelwise.streams.train import StreamPlan, train_stream
+
+__all__ = ["StreamPlan", "predict_stream", "score_stream", "train_stream"]

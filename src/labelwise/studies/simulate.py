@@ -1,0 +1,267 @@
+"""One simulated campaign: somebody who knows the truth answers, and a test set nobody asks about keeps the score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from labelwise.campaign import START_REASON, Campaign, Costs
+from labelwise.models import LabelModel
+from labelwise.numerics.metrics import evaluate
+from labelwise.posterior import BoolArray
+from labelwise.queries import LookingStrategy, Strategy
+from labelwise.queries.base import Target
+from labelwise.records import Answer, LabelData, Question
+
+Row = dict[str, Any]
+SPLIT_STREAM, START_STREAM = 1, 2  # keep the two draws apart from each other and from the campaign's own chance
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How a simulated campaign goes.
+
+    Parameters
+    ----------
+    start : int
+        Random items answered in full before the first question; drawn by the seed alone, so that every model and
+        strategy of a seed starts from the same.
+    rounds, batch : int
+        After the start, `rounds` times `batch` questions, and an evaluation after each.
+    pair_batch : int, optional
+        Questions per round of a strategy that asks for pairs; by default `batch`. With batch × labels a round costs
+        as many answers as one of whole items.
+    test_share : float
+        Share of the items set aside for testing, drawn by the seed alone; not used when a test set is given.
+    pool_limit : int, optional
+        Largest pool: this many of the other items, drawn by the seed alone.
+    test_limit : int, optional
+        Largest test set: of a random share the items drawn first, of a given set an even draw.
+    costs : Costs, optional
+        What reading and answering cost: strategies weigh it, and the rows of a result sum it up. As in `Campaign`.
+    """
+
+    start: int = 30
+    rounds: int = 10
+    batch: int = 25
+    pair_batch: int | None = None
+    test_share: float = 1 / 3
+    pool_limit: int | None = None
+    test_limit: int | None = None
+    costs: Costs | None = None
+
+    def __post_init__(self) -> None:
+        at_least_one = ("start", "batch", "pair_batch", "pool_limit", "test_limit")
+        for name, least in (("rounds", 0), *((name, 1) for name in at_least_one)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ValueError(f"{name} must be at least {least}, got {value!r}")
+        if not 0 < self.test_share < 1:
+            raise ValueError(f"test_share must lie between 0 and 1, got {self.test_share!r}")
+
+    def questions(self, target: str) -> int:
+        """Questions in a round of a strategy that asks for "items" or "pairs"."""
+        return self.pair_batch if target == "pairs" and self.pair_batch is not None else self.batch
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What came of a campaign: one row of figures per evaluation, and what was asked before each.
+
+    `asked[r]` lists (item, label) of round r, the label None where all open labels were asked; round 0 is the start.
+    """
+
+    rows: tuple[Row, ...]
+    asked: tuple[tuple[tuple[str, str | None], ...], ...]
+
+    def items(self, rounds: slice = slice(None)) -> list[str]:
+        """The distinct items asked about in these rounds, in order."""
+        return list(dict.fromkeys(item for batch in self.asked[rounds] for item, _ in batch))
+
+
+class Answerer:
+    """Answers any question from data whose labels are all known, without error or fatigue.
+
+    Examples
+    --------
+    >>> truth = LabelData.from_arrays([[0.0], [1.0]], [[1, 0], [1, 1]], item_ids=["a", "b"], label_names=["cat", "dog"])
+    >>> Answerer(truth).answer(Question("a", ("cat", "dog"))).values
+    {'cat': True, 'dog': False}
+    """
+
+    def __init__(self, truth: LabelData) -> None:
+        check_known(truth, "the pool")
+        names, Y = truth.label_names, truth.Y
+        rows, labels = Y.nonzero()
+        begins = np.searchsorted(rows, np.arange(truth.n_items + 1))
+        self._present = [{names[j] for j in labels[a:b]} for a, b in pairwise(begins)]
+        self._rows = {item: row for row, item in enumerate(truth.item_ids)}
+
+    def answer(self, question: Question) -> Answer:
+        present = self._present[self._rows[question.item]]
+        return Answer.to(question, present.intersection(question.labels))
+
+    def answers(self, questions: Iterable[Question]) -> list[Answer]:
+        return [self.answer(question) for question in questions]
+
+
+def simulate(
+    data: LabelData,
+    *,
+    model: LabelModel,
+    strategy: Strategy | LookingStrategy | Target,
+    schedule: Schedule | None = None,
+    seed: int = 0,
+    test: LabelData | None = None,
+    on_round: Callable[[int, Row], None] | None = None,
+) -> Result:
+    """Run one campaign on data whose labels are all known and keep the score on a test set.
+
+    Parameters
+    ----------
+    data : LabelData
+        Everything known; hidden from the campaign until it asks.
+    model, strategy
+        As in `Campaign`; a `random_state` of the model left at None is set to the seed. "items" and "pairs" stand for
+        the default strategy of a campaign, with its guard.
+    schedule : Schedule, optional
+    seed : int
+        Draws the test set, the start and the campaign's own chance. Runs with one seed are paired: they share the
+        first two whatever the model and the strategy.
+    test : LabelData, optional
+        A published test set; else a random share of the items. Never what the strategy happened to leave over.
+    on_round : callable, optional
+        Called with the round and its row of figures after each evaluation.
+
+    Returns
+    -------
+    Result
+        Its rows hold `round` and its `questions`; so far `items_read` (distinct items asked), `answers` (yes or no to
+        one label of one item), `readings` (an item is read once for answers in a row about it) and `cost`; then
+        `seconds_asking`, `seconds_fitting` and every measure of `metrics.evaluate` on the test set.
+
+    Examples
+    --------
+    >>> import labelwise as lw
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 2))
+    >>> data = LabelData.from_arrays(X, X > 0)
+    >>> plan = Schedule(start=5, rounds=2, batch=5)
+    >>> result = simulate(data, model=lw.BinaryRelevance(), strategy=lw.Random(), schedule=plan)
+    >>> [(row["items_read"], row["answers"]) for row in result.rows]
+    [(5, 10), (10, 20), (15, 30)]
+    """
+    schedule = schedule or Schedule()
+    pool, test = split(data, schedule, seed, test)
+    target = target_of(strategy)
+    batch = schedule.questions(target)
+    check_enough(pool, schedule, target)
+    answerer, score = Answerer(pool), _Score(test)
+    begin = [Question(item, pool.label_names, START_REASON) for item in starting_items(pool, schedule, seed)]
+    campaign = Campaign(pool.hide(), model=model, strategy=strategy, costs=schedule.costs, random_state=seed)
+    rows: list[Row] = []
+    asked = []
+    for number in range(schedule.rounds + 1):
+        began = perf_counter()
+        questions = campaign.ask(batch) if number else begin
+        seconds_asking = perf_counter() - began
+        campaign.tell(answerer.answers(questions))
+        whole = number == 0 or target == "items"
+        asked.append(tuple((q.item, label) for q in questions for label in ((None,) if whole else q.labels)))
+        rows.append({"round": number, "questions": len(asked[-1]), **score.after(campaign, seconds_asking)})
+        if on_round is not None:
+            on_round(number, rows[-1])
+    return Result(tuple(rows), tuple(asked))
+
+
+def target_of(strategy: Strategy | LookingStrategy | Target) -> Target:
+    """Whether a strategy asks for "items" or "pairs".
+
+    >>> from labelwise.queries import Random
+    >>> target_of(Random(target="pairs")), target_of("items")
+    ('pairs', 'items')
+    """
+    return strategy if isinstance(strategy, str) else strategy.target
+
+
+def split(data: LabelData, schedule: Schedule, seed: int, test: LabelData | None = None) -> tuple[LabelData, LabelData]:
+    """The pool to ask about and the set to test on, by the seed alone."""
+    check_known(data, "the data")
+    order = np.random.default_rng([seed, 0, SPLIT_STREAM]).permutation(data.n_items)
+    if test is None:
+        n_test = round(schedule.test_share * data.n_items)
+        if not 1 <= n_test < data.n_items:
+            raise ValueError(f"{data.n_items} items cannot be split into a pool and a test set; bring more")
+        test, order = data.take(np.sort(order[:n_test][: schedule.test_limit])), order[n_test:]
+    else:
+        check_known(test, "the test set")
+        check_alike(data, test)
+        if schedule.test_limit is not None and test.n_items > schedule.test_limit:
+            test = test.take(np.linspace(0, test.n_items - 1, schedule.test_limit).astype(np.intp))
+    return data.take(np.sort(order[: schedule.pool_limit])), test
+
+
+def starting_items(pool: LabelData, schedule: Schedule, seed: int) -> list[str]:
+    """The items every campaign of this seed starts from."""
+    order = np.random.default_rng([seed, 0, START_STREAM]).permutation(pool.n_items)
+    return [pool.item_ids[row] for row in order[: schedule.start]]
+
+
+class _Score:
+    """What was paid, in items read, answers given and cost, and what the test set says."""
+
+    def __init__(self, test: LabelData) -> None:
+        self._X = test.X
+        self._truth: BoolArray = test.Y.toarray()
+
+    def after(self, campaign: Campaign, seconds_asking: float) -> Row:
+        began = perf_counter()
+        campaign.believe(self._X[:1])  # fits; what comes after is prediction only
+        seconds_fitting = perf_counter() - began
+        spent = campaign.spent()
+        return {
+            "items_read": spent.items,
+            "readings": spent.readings,
+            "answers": spent.answers,
+            "cost": spent.cost,
+            "seconds_asking": seconds_asking,
+            "seconds_fitting": seconds_fitting,
+            **evaluate(campaign.believe(self._X).probabilities(), self._truth),
+        }
+
+
+def check_known(data: LabelData, what: str) -> None:
+    """A simulation needs the truth of every entry; refuse data with unknown labels."""
+    unknown = data.n_items * data.n_labels - data.n_observed
+    if unknown:
+        raise ValueError(
+            f"{unknown} labels of {what} are unknown, but a simulation has to answer any question; "
+            "keep only the items that are labelled in full"
+        )
+
+
+def check_alike(data: LabelData, test: LabelData) -> None:
+    """Refuse a test set with other labels or features than the data."""
+    if data.label_names != test.label_names:
+        odd = sorted(set(data.label_names) ^ set(test.label_names))
+        detail = f"only one of them has {odd[:5]}" if odd else "they are in another order"
+        raise ValueError(f"the test set and the data must have the same labels: {detail}")
+    if data.n_features != test.n_features:
+        raise ValueError(f"the test set has {test.n_features} features, but the data have {data.n_features}")
+
+
+def check_enough(pool: LabelData, schedule: Schedule, target: str) -> None:
+    """Refuse a schedule that asks for more than the pool holds."""
+    asked = schedule.rounds * schedule.questions(target)
+    left = pool.n_items - schedule.start
+    room = left if target == "items" else left * pool.n_labels
+    if left < 0 or asked > room:
+        raise ValueError(
+            f"{schedule.start} items to start and {schedule.rounds} rounds of {schedule.questions(target)} {target} "
+            f"do not fit a pool of {pool.n_items} items with {pool.n_labels} labels; lower start, rounds or batch"
+        )

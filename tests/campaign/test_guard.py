@@ -1,0 +1,156 @@
+"""A strategy that does not pay is pulled to random, one that pays is left alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from labelwise import Answer, BinaryRelevance, Campaign, Guard, LabelData, Random
+from labelwise.campaign.guard import _equally_many, _precision, strategy_evidence
+from labelwise.campaign.standing import Told
+from labelwise.numerics.metrics import precision_at
+from labelwise.posterior import MarginalPosterior
+from labelwise.queries.base import Choice
+from labelwise.studies import Answerer
+
+Q = 6
+
+
+def make_pool(seed=0, n=500, junk=150):
+    """Labels that follow from the features; the first items are long, of other features, and tell nothing."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 24))
+    X[junk:, 12:], X[:junk, :12] = 0.0, 0.0
+    X[:junk] *= 3.0
+    score = X[:, :12] @ rng.normal(size=(12, Q)) / 3.5 + 0.4 * rng.normal(size=(n, Q))
+    score[:junk] = rng.normal(size=(junk, Q))
+    return LabelData.from_arrays(X, score > np.quantile(score, 0.7, axis=0))
+
+
+@dataclass(frozen=True)
+class ByLength:
+    """Asks the longest items, or the shortest, first: those that tell nothing, or those that do."""
+
+    longest: bool
+    target: str = "items"
+    looks_at_answers = True
+
+    def choose(self, posterior, closed, n, rng, *, known):
+        open_ = np.flatnonzero(~closed.toarray().all(1))
+        length = np.linalg.norm(known.X[open_], axis=1)
+        rows = open_[np.argsort(-length if self.longest else length)][:n]
+        return Choice(rows, None, np.zeros(rows.size))
+
+
+def play(strategy, control, seed, answers=140, junk=150):
+    pool = make_pool(seed, junk=junk)
+    answerer = Answerer(pool)
+    campaign = Campaign(
+        pool.hide(), model=BinaryRelevance(), strategy=strategy, start=20, control=control, random_state=seed
+    )
+    while len(campaign.answers) < answers:
+        campaign.tell(answerer.answers(campaign.ask(10)))
+    clean = np.setdiff1d(np.flatnonzero(~pool.X[:, 12:].any(axis=1)), [int(answer.item) for answer in campaign.answers])
+    p = campaign.believe(pool.X[clean]).probabilities()
+    return campaign, precision_at(p, pool.Y[clean].toarray(), 2)
+
+
+def test_a_bad_strategy_is_pulled_to_random_and_scores_as_random_does():
+    at_random, bare, guarded, shares = [], [], [], []
+    for seed in range(4):
+        at_random.append(play(Random(), 0.0, seed)[1])
+        bare.append(play(ByLength(longest=True), 0.0, seed)[1])
+        campaign, score = play(ByLength(longest=True), Guard(), seed)
+        shares.append(campaign.random_share())
+        guarded.append(score)
+    assert np.mean(shares) > 0.7
+    assert np.mean(bare) < np.mean(at_random) - 0.1
+    assert np.mean(guarded) > np.mean(at_random) - 0.03
+
+
+def test_a_good_strategy_is_left_alone():
+    shares, gains = [], []
+    for seed in range(4):
+        campaign, score = play(ByLength(longest=False), Guard(), seed, junk=280)
+        shares.append(campaign.random_share())
+        gains.append(score - play(Random(), 0.0, seed, junk=280)[1])
+    assert np.mean(shares) < 0.4
+    assert np.mean(gains) > 0.03
+
+
+def test_a_campaign_rebuilt_from_its_answers_trusts_as_much():
+    campaign, _ = play(ByLength(longest=True), Guard(), seed=0, answers=70)
+    again = Campaign(
+        campaign.data,
+        model=campaign.model,
+        strategy=campaign.strategy,
+        start=20,
+        control=Guard(),
+        answers=campaign.answers,
+    )
+    assert again.random_share() == campaign.random_share()
+    assert again.ask(5) == campaign.ask(5)
+
+
+def test_shares_by_the_normal_distribution():
+    guard = Guard(control=0.1, trust=1.0)
+    for z in (-3.0, -0.5, 0.0, 2.0):
+        assert guard.share("items", z) == pytest.approx(0.1 + 0.9 * norm.cdf(-1.0 - z))
+    assert Guard().share("pairs") < 0.1 < 0.5 < Guard().share("items")
+    with pytest.raises(ValueError, match="share of random questions above 0"):
+        Guard(control=0.0)
+
+
+def test_both_models_learn_from_equally_many_answers():
+    rng = np.random.default_rng(0)
+    random, open_ = rng.random(60) < 0.5, rng.random(60) < 0.8
+    at_random, by_strategy = _equally_many(random, open_)
+    assert at_random.sum() == by_strategy.sum()
+    assert not (at_random & ~random).any() and (by_strategy & ~random).any()
+    assert not ((at_random | by_strategy) & ~open_).any()
+
+
+def test_nothing_is_said_without_random_answers_or_without_the_strategys():
+    rows, labels = np.repeat(np.arange(30), 2), np.tile([0, 1], 30)
+    for random in (np.zeros(60, dtype=bool), np.ones(60, dtype=bool)):
+        told = Told(rows, labels, labels == 0, random)
+        assert strategy_evidence(told, np.zeros((30, 1)), lambda allowed: None, np.random.default_rng(0)) == 0.0
+
+
+def test_precision_of_a_ranking_against_counting():
+    class Fixed:
+        def posterior(self, X):
+            return MarginalPosterior(p)
+
+    rng = np.random.default_rng(1)
+    p, Y, known = rng.random((20, 7)), rng.random((20, 7)) < 0.4, rng.random((20, 7)) < 0.8
+    Y &= known
+    Y[:, 0] = known[:, 0] = True
+    for row, found in enumerate(_precision(Fixed(), np.zeros((20, 1)), Y, known)):
+        ranked = [Y[row, j] for j in np.argsort(-p[row]) if known[row, j]]
+        hits = [sum(ranked[: k + 1]) / (k + 1) for k in range(len(ranked)) if ranked[k]]
+        assert found == pytest.approx(np.mean(hits))
+
+
+@pytest.mark.parametrize("target", ["items", "pairs"])
+def test_a_campaign_starts_from_random_items_answered_in_full(target):
+    pool = make_pool()
+    campaign = Campaign(pool.hide(), model=BinaryRelevance(), strategy=Random(target=target), start=4, random_state=3)
+    truth = pool.Y.toarray()
+    names = {name: column for column, name in enumerate(pool.label_names)}
+    asked = []
+    while (questions := campaign.ask(5)) and questions[0].reason == "start":
+        begun = [question for question in questions if question.reason == "start"]
+        asked += begun
+        campaign.tell(
+            Answer(q.item, {name: truth[int(q.item), names[name]] for name in q.labels}, q.reason) for q in begun
+        )
+    full = campaign.labelled().observed_mask().toarray().all(axis=1)
+    assert full.sum() == 4 and len({question.item for question in asked}) == 4
+    items = [question.item for question in asked]
+    assert sum(a != b for a, b in pairwise(items)) == 3  # one after the other
+    assert campaign.ask(3)[0].reason != "start"

@@ -1,0 +1,93 @@
+"""A project is a campaign with a store: the same data, settings and answers lead to the same questions and figures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from labelwise import Answer, Campaign, LabelData
+from labelwise.campaign.defaults import BATCH, Choices
+from labelwise.labelling import Project
+from labelwise.studies import Answerer
+
+ROUNDS = {"items": 4, "pairs": 14}
+
+
+def pool(seed: int, n_labels: int = 4) -> LabelData:
+    """Items whose labels follow from their features."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((60, 3))
+    Y = X @ rng.standard_normal((3, n_labels)) + 0.3 * rng.standard_normal((60, n_labels)) > 0.3
+    names = [f"label {number}" for number in range(n_labels)]
+    return LabelData.from_arrays(X, Y, label_names=names, item_ids=[f"item {row}" for row in range(60)])
+
+
+def labelled_alike(campaign: Campaign, project: Project, truth: LabelData, rounds: int) -> None:
+    """Answer what both ask, round by round; they must ask the same."""
+    answerer = Answerer(truth)
+    for _ in range(rounds):
+        project.refresh()
+        leases = project.ask(BATCH, who="ann")
+        asked = campaign.ask(BATCH)
+        told = [(each.item, each.labels, each.reason) for each in asked]
+        assert [(each.question.item, each.question.labels, each.question.reason) for each in leases] == told
+        answers = [answerer.answer(question) for question in asked]
+        campaign.tell(answers)
+        for lease, answer in zip(leases, answers, strict=True):
+            project.service.answer(lease.token, answer.values)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("target", ["items", "pairs"])
+def test_a_project_asks_what_a_campaign_asks_and_stands_as_it_stands(tmp_path, target, seed):
+    truth = pool(seed)
+    settings = {"model": "binary_relevance", "strategy": target, "random_state": seed}
+    campaign = Campaign(truth.hide(), **settings)
+    with Project.create(tmp_path / "project.db", truth.hide(), **settings) as project:
+        labelled_alike(campaign, project, truth, ROUNDS[target])
+        standing = campaign.status()
+        assert standing.f1 is not None and project.standing() == standing
+        project.refresh()
+        np.testing.assert_array_equal(project.campaign().predict(), campaign.predict())
+
+
+def test_with_every_default(tmp_path):
+    truth = pool(3)
+    campaign = Campaign(truth.hide())
+    with Project.create(tmp_path / "project.db", truth.hide()) as project:
+        labelled_alike(campaign, project, truth, 3)
+        assert project.standing() == campaign.status()
+
+
+@pytest.mark.parametrize("n_labels", [6, 25])
+def test_the_defaults_are_those_of_a_campaign(tmp_path, n_labels):
+    data = pool(0, n_labels).hide()
+    campaign, chosen = Campaign(data), Choices.of(n_labels=n_labels)
+    with Project.create(tmp_path / "project.db", data) as project:
+        of_project = project.campaign()
+        for name in ("start", "control", "costs", "decision", "random_state"):
+            assert getattr(of_project, name) == getattr(campaign, name), name
+        assert type(of_project.strategy) is type(campaign.strategy)
+        assert type(of_project.model) is type(campaign.model)
+        assert of_project.model.get_params() == campaign.model.get_params()
+        assert (project.settings.strategy, project.settings.model) == (chosen.strategy, chosen.model)
+
+
+def test_a_strategy_switches_the_other_defaults_off(tmp_path):
+    data = pool(0).hide()
+    campaign = Campaign(data, strategy="uncertainty")
+    with Project.create(tmp_path / "project.db", data, strategy="uncertainty") as project:
+        assert (project.campaign().control, project.campaign().start) == (campaign.control, campaign.start) == (0.0, 0)
+
+
+def test_answers_are_learnt_from_whoever_drew_the_question(tmp_path):
+    """The random share is no exception: honest figures come from models that the judged items were hidden from."""
+    truth = pool(1)
+    with Project.create(tmp_path / "project.db", truth.hide(), control=1.0, start=0) as project:
+        project.refresh()
+        lease = project.ask(who="ann")[0]
+        assert lease.question.reason == "control"
+        project.service.answer(lease.token, Answerer(truth).answer(lease.question).values)
+        learnt = project.campaign().answers
+        assert [answer.item for answer in learnt] == [lease.question.item]
+        assert learnt[0] == Answer(lease.question.item, learnt[0].values, "control")
