@@ -20,7 +20,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from _store_model import LABELS, Sent, StoreModel, sent_values
+from _store_model import LABELS, Findings, Sent, StoreModel, names_of, read_events, replay, sent_values
 from labelwise import Answer, LabelData
 from labelwise.labelling import Project
 from labelwise.labelling.errors import AnswerRefused, ProjectError
@@ -171,7 +171,9 @@ class StoreMachine(RuleBasedStateMachine):
         except ProjectError:
             assert self.events() == before, "what was refused must leave nothing"
             return
-        if receipt.event in self.model.acknowledged:  # it stood already
+        if receipt.repeated:
+            assert self.events() == before
+            assert self.last_words(who, f"item {item}").items() >= dict(sent_values(values)).items(), "it did not stand"
             return
         lease = self.lease_of(receipt.event)
         self.model.acknowledge(receipt.event, Sent(who, f"item {item}", "answer", sent_values(values), lease))
@@ -210,6 +212,13 @@ class StoreMachine(RuleBasedStateMachine):
     def events(self) -> int:
         with self.project.store.reading() as connection:
             return connection.exec_driver_sql("SELECT count(*) FROM events").scalar_one()
+
+    def last_words(self, who: str, item: str) -> dict[str, bool | None]:
+        """What a person said of each label of an item, by a replay of the events."""
+        with self.project.store.reading() as connection:
+            votes = replay(read_events(connection), names_of(connection)[1], Findings())
+        said = {label: voters[who][1] for (name, label), voters in votes.items() if name == item and who in voters}
+        return {label: None if value < 0 else bool(value) for label, value in said.items()}
 
     def lease_of(self, event: int) -> str | None:
         with self.project.store.reading() as connection:
