@@ -5,6 +5,13 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# `make test` draws the same examples every time, so that a change is judged by what it changes. `make check` draws new
+# ones, and prints how to repeat what it finds.
+settings.register_profile("repeatable", derandomize=True, print_blob=True)
+settings.register_profile("new examples", print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in what a shell starts in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
