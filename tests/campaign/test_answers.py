@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
 from campaign_toys import InOrder, make_pool, start
-from labelwise import Answer, BalancedPairs, Costs
+from labelwise import Answer, BalancedPairs, Costs, Diagnosis
 from labelwise.campaign.answers import AnswerBook
 
 
@@ -39,11 +39,26 @@ def test_what_answers_brought_since_is_what_training_gains():
     assert before.sum() == 2 and book.training()[1].sum() == 3
 
 
-def test_costs_are_the_campaigns_then_the_strategys_then_one_per_answer():
+def test_picked_labels_and_words_make_the_time_of_whole_items():
+    texts = tuple("word " * n for n in range(10))
+    book = AnswerBook(replace(make_pool(), items=(*texts, *({"title": "two words", "page": 3},) * 14)))
+    book.add([Answer("4", {"a": True, "b": False, "c": True}), Answer("9", {"a": False}), Answer("20", {"b": True})])
+    costs = Costs.short_text()
+    pairs = costs.switch * costs.pair(9) + costs.pair(2)
+    assert book.spent(costs).seconds == pytest.approx(costs.whole_item(2, words=4) + pairs)
+
+
+def test_costs_are_the_campaigns_then_the_strategys_then_those_of_short_texts():
     dear = BalancedPairs(costs=Costs(read=7.0))
     assert start(strategy=dear).costs == Costs(read=7.0)
     assert start(strategy=dear, costs=Costs(read=2.0)).costs == Costs(read=2.0)
-    assert start().costs == Costs()
+    assert start(strategy=Diagnosis(costs=[1.0, 0.0, 3.0])).costs.prices(3).tolist() == [1.0, 0.0, 3.0]
+    assert start().costs == start(strategy=BalancedPairs()).costs == Costs.short_text()
+
+
+def test_prices_that_nobody_chose_do_not_change_what_is_asked():
+    asked = [start(strategy=BalancedPairs(), **given).ask(9) for given in ({}, {"costs": Costs()})]
+    assert asked[0] == asked[1]
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from typer.testing import CliRunner
 
 from labelwise.cli import app
 from labelwise.cli import simulate as command
+from labelwise.cli.simulate import _schedule
+from labelwise.records import Costs
 
 SMALL = ["--model", "binary_relevance", "--rounds", "2", "--batch", "4", "--start", "6", "--seeds", "2", "--jobs", "1"]
 
@@ -115,12 +118,22 @@ def test_pair_strategies_say_what_they_asked(here):
 
 
 def test_prices_reach_the_results_and_the_report(here):
-    prices = ["--strategy", "random_pairs,balanced_pairs", "--read-cost", "4", "--answer-cost", "0.5"]
+    prices = ["--strategy", "random_pairs,balanced_pairs", "--read-cost", "0.1min", "--answer-cost", "500ms"]
     done = run("things.csv", "--labels", "tags", *SMALL, *prices)
     assert done.exit_code == 0, done.stderr
     assert (here / "runs" / "things" / "figures" / "things-curves-cost.png").exists()
     refused = run("things.csv", "--labels", "tags", *SMALL, "--answer-cost", "0")
     assert refused.exit_code == 2 and "must be more than 0" in refused.stderr
+    refused = run("things.csv", "--labels", "tags", *SMALL, "--read-cost", "2 weeks")
+    assert refused.exit_code == 2 and "--read-cost '2 weeks' is no time; write seconds" in refused.stderr
+
+
+def test_a_named_price_list_can_be_changed_in_single_prices():
+    options = {"start": 3, "rounds": 1, "batch": 1, "pair_batch": None, "pool_limit": None}
+    given = {"price_list": "picture:low", "read_cost": None, "answer_cost": "2s"}
+    assert _schedule(options | given).costs == replace(Costs.picture("low"), answer=2.0)
+    assert _schedule(options | given | {"price_list": None}).costs == Costs(answer=2.0)
+    assert _schedule(options | dict.fromkeys(given)).costs is None
 
 
 def test_a_strategy_without_its_control_is_noted_and_not_judged(here):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,14 @@ def file(tmp_path):
     path = tmp_path / "study.toml"
     path.write_text(WHOLE)
     return path
+
+
+def test_a_named_price_list_with_own_prices(file):
+    file.write_text(WHOLE.replace("read = 2", 'list = "long_text:low", read = 2'))
+    assert read_arena(file).schedule.costs == replace(Costs.long_text("low"), read=2, answer=0.5)
+    file.write_text(WHOLE.replace("read = 2", 'list = "tomes"'))
+    with pytest.raises(ValueError, match=r"schedule\.costs: there is no price list 'tomes'; there are short_text"):
+        read_arena(file)
 
 
 def test_everything_that_is_written_arrives(file):

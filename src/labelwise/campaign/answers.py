@@ -202,13 +202,15 @@ class AnswerBook:
 
     def spent(self, costs: Costs) -> Spent:
         """What the answers cost; those about one item that follow one another take one reading."""
-        paid = [entry for entry in self.entries if entry.labels.size]
-        rows = np.array([entry.row for entry in paid], dtype=np.intp)
-        labels = np.concatenate([entry.labels for entry in paid]) if paid else np.empty(0, dtype=np.intp)
-        counts = np.bincount(labels, minlength=self.data.n_labels)
-        readings = int(np.count_nonzero(np.diff(rows, prepend=-1)))
-        total = costs.of_labels(self.data.label_names).total(readings, counts)
-        return Spent(np.unique(rows).size, readings, labels.size, total)
+        told, paid = self.told(), [entry for entry in self.entries if entry.labels.size]
+        rows = np.array([entry.row for entry in paid], dtype=np.intp)  # (e,)
+        events = np.repeat(np.arange(rows.size), np.array([entry.labels.size for entry in paid], dtype=np.intp))
+        opened = np.diff(rows, prepend=-1) != 0
+        prices = costs.of_labels(self.data.label_names)
+        words = self.data.word_counts(rows) if costs.read_word else None
+        seconds = prices.of_answers(events, told.labels, told.values, opened=opened, words=words)
+        readings = int(np.count_nonzero(opened))
+        return Spent(np.unique(rows).size, readings, events.size, float(seconds.sum()), costs.unit)
 
 
 def refit_point(n_answers: int, at_least: int = 0) -> int:

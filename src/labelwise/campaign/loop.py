@@ -66,7 +66,9 @@ class Campaign:
         for base rates and error estimates. A `Guard` raises it where the strategy does not pay; that is the default
         where the strategy was not given, and 0 where it was.
     costs : Costs, optional
-        What reading an item and answering for a label cost; by default the strategy's, else one per answer.
+        What reading an item, picking a label and answering cost, in seconds: `spent` sums them up, and a strategy with
+        `looks_at_costs = True` weighs them. By default the strategy's. Without any, `spent` takes `Costs.short_text()`,
+        and to the strategy all answers cost the same.
     random_state : int
     answers : answers told earlier, to go on where a campaign stopped
 
@@ -107,9 +109,12 @@ class Campaign:
         self.decision = None if decision is None else checked("decision", decision, "decide")
         self.start = (START if chosen_here else 0) if start is None else start
         self.control = control
-        self.costs: Costs = costs or getattr(self.strategy, "costs", None) or Costs()
-        if isinstance(self.costs, Costs):  # `Diagnosis` has prices alone
-            self.costs.of_labels(data.label_names)  # a price for a label that is not there is refused
+        given = getattr(self.strategy, "costs", None) if costs is None else costs
+        self.priced = given is not None  # only prices that somebody chose change what is asked
+        if given is not None and not isinstance(given, Costs):  # `Diagnosis` has prices of labels alone
+            given = Costs.laboratory(tuple(given))
+        self.costs: Costs = given or Costs.short_text()
+        self.costs.of_labels(data.label_names)  # a price for a label that is not there is refused
         self.random_state = random_state
         self._book = AnswerBook(data)
         self._evidence: tuple[int, float]
@@ -145,7 +150,7 @@ class Campaign:
         return replace(self._data, Y=embed_rows(Y, rows, known.shape), observed=known)
 
     def spent(self) -> Spent:
-        """Items, readings and answers so far, and what they cost."""
+        """Items, readings and answers so far, and what they cost: seconds, unless the prices have another unit."""
         return self._book.spent(self.costs)
 
     def base_rates(self) -> npt.NDArray[np.float64]:
@@ -356,7 +361,7 @@ class Campaign:
     def _wanted(self, known: Callable[[], LabelData]) -> dict[str, Any]:
         """What the strategy wants to see beside beliefs."""
         extra: dict[str, Any] = {"known": known()} if getattr(self.strategy, "looks_at_answers", False) else {}
-        if getattr(self.strategy, "looks_at_costs", False):
+        if self.priced and getattr(self.strategy, "looks_at_costs", False):
             extra["costs"] = self.costs.of_labels(self._data.label_names)
         return extra
 

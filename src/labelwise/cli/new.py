@@ -8,6 +8,7 @@ import typer
 
 from labelwise import models, queries
 from labelwise.cli._common import listed, user_errors
+from labelwise.cli._prices import AnswerCostOption, ReadCostOption, seconds
 from labelwise.cli._projects import (
     CSV,
     Delimiter,
@@ -46,8 +47,8 @@ def new(
     overlap: Annotated[int, typer.Option(help="People who are asked the same question.")] = 1,
     overlap_share: Annotated[float, typer.Option(help="Share of the questions that --overlap applies to.")] = 1.0,
     lease: Annotated[float, typer.Option(help="Minutes a question belongs to the one who was given it.")] = 10.0,
-    read_cost: Annotated[float, typer.Option(help="Price of reading an item; pair strategies weigh it.")] = 0.0,
-    answer_cost: Annotated[float, typer.Option(help="Price of one yes or no.")] = 1.0,
+    read_cost: ReadCostOption = None,
+    answer_cost: AnswerCostOption = None,
     seed: Annotated[int, typer.Option(help="Decides what is drawn at random.")] = 0,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
@@ -75,6 +76,7 @@ def new(
     from labelwise.labelling.figures.wording import counted
 
     with user_errors(labels="--known", label_names="--labels", **CSV):
+        prices = {"read_cost": seconds("--read-cost", read_cost), "answer_cost": seconds("--answer-cost", answer_cost)}
         settings: dict[str, Any] = {
             "model": model,
             "strategy": strategy,
@@ -83,8 +85,7 @@ def new(
             "overlap": overlap,
             "overlap_share": overlap_share,
             "lease_seconds": 60 * lease,
-            "read_cost": read_cost,
-            "answer_cost": answer_cost,
+            **{name: price for name, price in prices.items() if price is not None},
             "random_state": seed,
         }
         Settings.of(n_labels=0, **settings)  # told before a large file is read

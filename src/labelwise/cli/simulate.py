@@ -16,6 +16,7 @@ from rich.table import Table as Grid
 from labelwise.campaign import Costs
 from labelwise.cli._clusters import ClusterOption, on_cluster
 from labelwise.cli._common import INTERRUPTED, at_least_one, errors, label_option, listed, progress_bars, user_errors
+from labelwise.cli._prices import AnswerCostOption, PriceListOption, ReadCostOption, seconds
 from labelwise.files import write_text
 from labelwise.studies import METRICS, Arena, Entrant, Plan, Schedule, Source, Study
 from labelwise.studies.findings import (
@@ -77,8 +78,9 @@ def simulate(
     out: Annotated[Path | None, typer.Option(help="Folder for runs, tables and report. Default: runs/NAME.")] = None,
     test: Annotated[Path | None, typer.Option(help="Test file, instead of a random third of the data.")] = None,
     pool_limit: Annotated[int | None, typer.Option(help="Largest number of items to ask about.")] = None,
-    read_cost: Annotated[float, typer.Option(help="Price of reading an item; pair strategies weigh it.")] = 0.0,
-    answer_cost: Annotated[float, typer.Option(help="Price of one yes or no.")] = 1.0,
+    price_list: PriceListOption = None,
+    read_cost: ReadCostOption = None,
+    answer_cost: AnswerCostOption = None,
     jobs: Annotated[int | None, typer.Option(help="Runs side by side. Default: all cores.")] = None,
     cluster: ClusterOption = None,
     metric: Annotated[str, typer.Option(help="Metrics to show, by comma; all are saved.")] = ",".join(DEFAULT_METRICS),
@@ -246,9 +248,12 @@ def _source(source: str, options: Mapping[str, Any]) -> Source:
 
 
 def _schedule(options: Mapping[str, Any]) -> Schedule:
-    prices = options["read_cost"], options["answer_cost"]
+    given = {name: seconds(f"--{name}-cost", options[f"{name}_cost"]) for name in ("read", "answer")}
+    own: dict[str, Any] = {name: price for name, price in given.items() if price is not None}
+    named = options["price_list"]
+    costs = replace(Costs() if named is None else Costs.named(named), **own) if own or named is not None else None
     sizes = {name: options[name] for name in ("start", "rounds", "batch", "pair_batch", "pool_limit")}
-    return Schedule(**sizes, costs=None if prices == (0.0, 1.0) else Costs(*prices))
+    return Schedule(**sizes, costs=costs)
 
 
 def _metrics(text: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from labelwise.numerics.arrays import FloatArray, IntArray
 from labelwise.numerics.choosing import TIE, best, open_entries
 from labelwise.posterior import LabelPosterior
 from labelwise.queries.base import BLOCK, Choice, Target
-from labelwise.records.costs import Costs
+from labelwise.records.costs import Costs, divisors
 
 LARGEST_SHARE = 4.0  # of a label, in even shares: no label takes the whole batch, and few candidates need be kept
 MOST_EXPECTED = 6.0  # labels of an item, beyond which it counts as explained
@@ -37,9 +37,9 @@ class BalancedPairs:
         Shares are in proportion to the mean entropy of a label over the pool per price of its answers, to this power: 0
         gives every label the same number of questions; ½ is best where errors fall as one over the answers. No label
         gets more than four even shares.
-    costs : Costs
+    costs : Costs, optional
         Where reading an item costs something, items for which several labels are worth asking are preferred, by worth
-        per cost. A campaign hands over its own.
+        per cost. A campaign hands over its own. By default all answers cost the same and reading nothing.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class BalancedPairs:
     """
 
     focus: float = 0.5
-    costs: Costs = field(default_factory=Costs)
+    costs: Costs | None = None
     looks_at_costs: ClassVar[bool] = True
 
     @property
@@ -71,8 +71,8 @@ class BalancedPairs:
         """Up to n pairs; a score of 1 is what the last question of a label's share is worth."""
         if not 0 <= self.focus <= 1:
             raise ValueError(f"focus must lie between 0 and 1, got {self.focus!r}")
-        costs = costs or self.costs
-        prices = costs.prices(posterior.n_labels)
+        costs = costs or self.costs or Costs()
+        prices, read = divisors(costs.prices(posterior.n_labels)), float(costs.reading())
         even = max(1.0, n / max(posterior.n_labels, 1))
         kept = _Candidates(posterior.n_labels, int(np.ceil(LARGEST_SHARE * even)))
         for part, beliefs in posterior.blocks(BLOCK):
@@ -80,7 +80,7 @@ class BalancedPairs:
             kept.add(part.start, entr(p) + entr(1 - p), open_entries(closed[part]), _tie_breaks(p, rng))
         shares = _shares((kept.mean_entropies() / prices) ** self.focus, kept.counts, n, rng)
         rows, labels, worth = kept.in_units_of_the_last(shares)
-        ranked = worth if costs.read == 0 else _per_cost(rows, worth, prices[labels], costs.read)
+        ranked = worth if read == 0 else _per_cost(rows, worth, prices[labels], read)
         picked = best(ranked, n, rng.random(ranked.size))
         if picked.size < n:  # labels with little left to ask: the others take their part
             others = np.setdiff1d(np.arange(worth.size), picked)

@@ -15,6 +15,7 @@ from labelwise.numerics.choosing import best, open_entries
 from labelwise.numerics.information import LowRank, greedy_information
 from labelwise.posterior import LabelCovariances, LabelPosterior
 from labelwise.queries.base import Choice, Target
+from labelwise.records.costs import divisors
 
 Rule = Literal["auto", "near_threshold", "variance", "total_variance", "mi"]
 BLOCK = 64  # items at a time: their label covariances may be q × q each
@@ -40,7 +41,7 @@ class Diagnosis:
     threshold : float or (q,)
         Where a probability turns into a label.
     costs : (q,), optional
-        Price of each label. Scores are gains per cost; nearness to the threshold is ½ − |p − t| per cost.
+        Price of each label, 0 for free. Scores are gains per cost; nearness to the threshold is ½ − |p − t| per cost.
 
     Examples
     --------
@@ -77,7 +78,7 @@ class Diagnosis:
             raise ValueError(f"rule must be one of {get_args(Rule)}, got {self.rule!r}")
         if self.labels_per_item < 1:
             raise ValueError(f"labels_per_item must be at least 1, got {self.labels_per_item!r}")
-        costs = self.label_costs(posterior.n_labels)
+        costs = divisors(self.label_costs(posterior.n_labels))
         found = [np.empty((0, 3))]
         for part, beliefs in posterior.blocks(BLOCK):
             free = open_entries(closed[part])  # (n, q)
@@ -120,8 +121,8 @@ class Diagnosis:
     def label_costs(self, n_labels: int) -> FloatArray:
         """(q,) checked costs, ones where none were given."""
         costs = np.ones(n_labels) if self.costs is None else np.asarray(self.costs, dtype=float)
-        if costs.shape != (n_labels,) or not (costs > 0).all():
-            raise ValueError(f"costs must be {n_labels} positive numbers, one per label, got {self.costs!r}")
+        if costs.shape != (n_labels,) or not (np.isfinite(costs) & (costs >= 0)).all():
+            raise ValueError(f"costs must be {n_labels} numbers of 0 or more, one per label, got {self.costs!r}")
         return costs
 
 

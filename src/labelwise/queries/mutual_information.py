@@ -18,6 +18,7 @@ from labelwise.numerics.linear_algebra import pivoted_partial_cholesky, spanning
 from labelwise.posterior import IgnorantPosterior, ItemCovariance, LabelPosterior
 from labelwise.queries.base import Choice, Target, check_target
 from labelwise.queries.diagnosis import Diagnosis
+from labelwise.records.costs import divisors
 
 LARGEST_JOINT = 4000  # pairs in one joint system: a covariance of 128 MB
 PER_LANDMARK = 4  # items among which each landmark is found
@@ -153,7 +154,7 @@ class MutualInformation:
         labels = part.label_covariances()
         joint = _pair_covariance(between / np.outer(scale, scale), labels.diagonal, labels.factor)
         free = open_entries(closed[items]).ravel()
-        costs = np.tile(self.diagnosis.label_costs(q), items.size)
+        costs = np.tile(divisors(self.diagnosis.label_costs(q)), items.size)
         picks = greedy_information(joint, n, eligible=free, criterion=self.criterion, costs=costs)
         return Choice(items[picks.indices // q], picks.indices % q, picks.gains_per_cost)
 

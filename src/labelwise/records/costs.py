@@ -1,37 +1,112 @@
-"""What a campaign pays: for every item read, and for every yes or no."""
+"""What a campaign pays, in seconds of a person's time: for every item read, every label picked, every yes or no."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from labelwise.numerics.arrays import FloatArray
+
+Level = Literal["low", "mid", "high"]
+NAMED = ("short_text", "long_text", "picture")  # lists that need no prices: see `Costs.named`
+SHORT_TEXT, LONG_TEXT = 50, 250  # words of an item whose length is not known
+FREE = 1e-3  # of the cheapest label that is not free: what a free one counts as where a gain is divided by its price
+_NONNEGATIVE = {
+    "read": "reading an item",
+    "read_word": "reading a word",
+    "typical_words": "a typical item in words",
+    "open": "opening and saving an item",
+    "pick": "picking a label",
+    "accept": "accepting a suggestion",
+    "look": "looking at a suggestion",
+    "cell": "a cell of a grid",
+}
+_TEXT: dict[str, tuple[float, float, float]] = {
+    "read_word": (0.10, 0.25, 0.34),
+    "answer": (1.0, 1.7, 2.7),
+    "open": (1.5, 3.0, 5.0),
+    "pick": (2.4, 4.0, 8.0),
+    "accept": (0.5, 0.7, 1.5),
+    "look": (0.3, 0.5, 1.0),
+    "cell": (1.5, 3.0, 6.0),
+    "switch": (1.0, 1.3, 1.57),
+}  # low, mid, high, in seconds; the sources are in the docstring of Costs
+_PICTURE = {name: prices for name, prices in _TEXT.items() if name != "read_word"} | {
+    "read": (1.0, 1.5, 3.0),
+    "cell": (0.1, 0.5, 1.0),
+}
+
 
 @dataclass(frozen=True)
 class Costs:
-    """The prices of reading an item and of answering for one of its labels, in any one currency.
+    """The price of each thing a person does for a campaign, in seconds, or of each label, in seconds or in money.
 
-    A person who reads a document pays for the reading and a little for each label; a clinic pays per label. Strategies
-    weigh what a question is worth against its price, campaigns and reports sum up what was paid.
+    A whole item costs `read + read_word · words + open + pick · (labels picked) + accept · (suggestions accepted) +
+    look · (suggestions looked at)`. A question about one label costs the reading and `answer`; further labels of an
+    item that is open anyway cost `answer` each. Strategies weigh what a question is worth against its price, campaigns
+    and reports sum up what was paid.
+
+    Start from a named list where people read and pick labels, and change single prices with `dataclasses.replace`:
+    `Costs.short_text()`, `Costs.long_text()` and `Costs.picture()`, each with a level; `Costs.laboratory(prices)` is
+    for single labels with a price each. The published ranges, in seconds:
+
+    ============  =========================================  ==========  ==========  ==========
+    price         of                                         low         mid         high
+    ============  =========================================  ==========  ==========  ==========
+    `read_word`   reading a word                             0.10        0.25        0.34
+    `read`        taking in a picture                        1           1.5         3
+    `open`        opening an item, deciding "done", saving   1.5         3           5
+    `pick`        picking a label by typing a few letters    2.4         4           8
+    `accept`      accepting a suggestion                     0.5         0.7         1.5
+    `look`        looking at a suggestion                    0.3         0.5         1
+    `answer`      a yes or no with the item in mind          1           1.7         2.7
+    `cell`        a picture in a grid; a snippet of text     0.1; 1.5    0.5; 3      1; 6
+    `switch`      another kind of question than before       × 1         × 1.3       × 1.57
+    ============  =========================================  ==========  ==========  ==========
+
+    Reading: 238 words a minute (Brysbaert, How many words do we read per minute?, 2019), and abstracts that are
+    screened in 29 to 79 s. Pictures, yes or no, grids: Krishna et al., Embracing error to enable rapid crowdsourcing,
+    CHI 2016, and reports of practitioners. Picking, suggestions, opening: the keystroke-level model (Card, Moran and
+    Newell), with 1.35 s for a mental step and 0.2 s for a key. Switching: Lasecki et al., CHI 2015. They are starting
+    values: a project measures what its own people need.
 
     Parameters
     ----------
     read : float
-        Of reading an item, whatever is then asked about it. Answers about one item that follow one another are one
+        Of taking in an item, whatever is then asked about it. Answers about one item that follow one another are one
         reading.
     answer : float
         Of one yes or no.
     labels : mapping of label names to prices, or (q,) prices in the order of the labels, optional
-        Labels whose answers have a price of their own; the others of a mapping cost `answer`.
+        Labels whose answers have a price of their own, 0 for free; the others of a mapping cost `answer`. Whole items
+        are then paid label by label.
+    read_word, typical_words : float
+        Of reading one word, and the words of an item whose length is not known.
+    open : float
+        Of opening a whole item, and of saving it.
+    pick : float, optional
+        Of picking a label. Without it nobody picks: every label of a whole item is answered yes or no.
+    accept, look : float, optional
+        Of accepting and of looking at a suggestion. Without them accepting costs as much as picking, looking nothing.
+    cell : float, optional
+        Of judging one item of a sweep of one label over many. Without it, of reading the item and answering.
+    switch : float
+        Factor on a question of another kind than the one before.
+    unit : str
+        "s" for seconds. Any other word, say "EUR", where the prices are not times.
 
     Examples
     --------
-    >>> Costs(read=5).total(readings=2, answers=[3, 3])
-    16.0
+    >>> costs = Costs.short_text()
+    >>> float(costs.whole_item(picked=2, words=40))
+    21.0
+    >>> costs.pair(words=[10, 100]).round(1)
+    array([ 4.2, 26.7])
     >>> Costs(read=1, labels={"biopsy": 80}).of_labels(["fever", "biopsy"]).prices(2)
     array([ 1., 80.])
     """
@@ -39,14 +114,159 @@ class Costs:
     read: float = 0.0
     answer: float = 1.0
     labels: Mapping[str, float] | Sequence[float] | None = None
+    read_word: float = 0.0
+    typical_words: float = SHORT_TEXT
+    open: float = 0.0
+    pick: float | None = None
+    accept: float | None = None
+    look: float | None = None
+    cell: float | None = None
+    switch: float = 1.0
+    unit: str = "s"
 
     def __post_init__(self) -> None:
-        if not (self.read >= 0 and isfinite(self.read)):
-            raise ValueError(f"the cost of reading an item must be 0 or more, got {self.read!r}")
-        named = self.labels if isinstance(self.labels, Mapping) else dict(enumerate(self.labels or ()))
-        for name, price in {"an answer": self.answer, **{f"label {name!r}": p for name, p in named.items()}}.items():
-            if not (price > 0 and isfinite(price)):
-                raise ValueError(f"the cost of {name} must be more than 0, got {price!r}")
+        for name, of in _NONNEGATIVE.items():
+            _check(of, getattr(self, name), 0.0)
+        named = self.labels if isinstance(self.labels, Mapping) else dict(enumerate(_or_empty(self.labels)))
+        for label, price in named.items():
+            _check(f"label {label!r}", price, 0.0)
+        _check("switching", self.switch, 1.0)
+        if not (self.answer > 0 and isfinite(self.answer)):
+            raise ValueError(f"the cost of an answer must be more than 0, got {self.answer!r}")
+
+    # -- named lists --------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def short_text(cls, level: Level = "mid") -> Self:
+        """Texts that are read word by word, 50 words where the length is not known."""
+        return cls(**_at(_TEXT, level), typical_words=SHORT_TEXT)
+
+    @classmethod
+    def long_text(cls, level: Level = "mid") -> Self:
+        """The same for longer texts, 250 words where the length is not known: abstracts, reports."""
+        return cls(**_at(_TEXT, level), typical_words=LONG_TEXT)
+
+    @classmethod
+    def picture(cls, level: Level = "mid") -> Self:
+        """Pictures: taken in at a glance, and cheaper still in a grid."""
+        return cls(**_at(_PICTURE, level))
+
+    @classmethod
+    def laboratory(cls, prices: Mapping[str, float] | Sequence[float], *, unit: str = "s") -> Self:
+        """Each label has its own price, in seconds or in money, and reading costs nothing: a clinic's tests.
+
+        A label that a mapping does not name costs the median of those that are not free.
+
+        >>> tests = Costs.laboratory({"fever": 0, "blood": 20, "biopsy": 80}, unit="EUR")
+        >>> tests.of_labels(["fever", "biopsy", "scan"]).prices(3)
+        Traceback (most recent call last):
+        ...
+        ValueError: there is a cost for the label 'blood', but no such label
+        >>> tests.of_labels(["fever", "blood", "biopsy", "scan"]).prices(4)
+        array([ 0., 20., 80., 50.])
+        """
+        given = list(prices.values() if isinstance(prices, Mapping) else prices)
+        paid = [price for price in given if price > 0]
+        return cls(answer=float(np.median(paid)) if paid else 1.0, labels=prices, unit=unit)
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """A named list, with its level after a colon: "short_text", "long_text:high", "picture:low".
+
+        >>> Costs.named("picture:low") == Costs.picture("low")
+        True
+        """
+        which, _, level = name.replace("-", "_").partition(":")
+        if which not in NAMED or level not in ("", *get_args(Level)):
+            levels = ", ".join(f":{level}" for level in get_args(Level))
+            raise ValueError(f"there is no price list {name!r}; there are {', '.join(NAMED)}, each with {levels}")
+        make = {"short_text": cls.short_text, "long_text": cls.long_text, "picture": cls.picture}[which]
+        return make(level or "mid")  # type: ignore[arg-type]
+
+    # -- prices of what is asked --------------------------------------------------------------------------------------
+
+    @property
+    def picks(self) -> bool:
+        """Whether a person picks the labels of a whole item; else each is answered, and paid, by itself."""
+        return self.pick is not None and self.labels is None
+
+    def reading(self, words: npt.ArrayLike | None = None) -> FloatArray:
+        """Of taking in items of so many words; `typical_words` where that is None or not known (NaN)."""
+        lengths = np.asarray(self.typical_words if words is None else words, dtype=np.float64)
+        lengths = np.where(np.isfinite(lengths), lengths, self.typical_words)
+        if (lengths < 0).any():
+            raise ValueError(f"items have 0 words or more, got {lengths.min():g}")
+        return np.asarray(self.read + self.read_word * lengths)
+
+    def whole_item(
+        self,
+        picked: npt.ArrayLike = 0,
+        *,
+        words: npt.ArrayLike | None = None,
+        accepted: npt.ArrayLike = 0,
+        looked: npt.ArrayLike = 0,
+    ) -> FloatArray:
+        """Of whole items: so many labels picked by typing, suggestions accepted, and suggestions looked at."""
+        pick = self.answer if self.pick is None else self.pick
+        accept = pick if self.accept is None else self.accept
+        look = 0.0 if self.look is None else self.look
+        by_hand = pick * np.asarray(picked, dtype=np.float64)
+        suggested = accept * np.asarray(accepted, dtype=np.float64) + look * np.asarray(looked, dtype=np.float64)
+        return np.asarray(self.reading(words) + self.open + by_hand + suggested)
+
+    def pair(self, words: npt.ArrayLike | None = None) -> FloatArray:
+        """Of a question about one label of an item that has to be opened for it."""
+        return np.asarray(self.reading(words) + self.answer)
+
+    def further(self, labels: npt.ArrayLike = 1) -> FloatArray:
+        """Of so many more labels, yes or no, of an item that is open anyway."""
+        return np.asarray(self.answer * np.asarray(labels, dtype=np.float64))
+
+    def sweep(self, cells: npt.ArrayLike = 1) -> FloatArray:
+        """Of one label over so many items on one page."""
+        cell = float(self.pair()) if self.cell is None else self.cell
+        return np.asarray(self.open + cell * np.asarray(cells, dtype=np.float64))
+
+    def switched(self, seconds: npt.ArrayLike, kinds: npt.ArrayLike) -> FloatArray:
+        """The times (e,) of questions of these kinds (e,) in a row: dearer where the kind changes.
+
+        >>> Costs(switch=1.5).switched([2, 2, 2], ["item", "pair", "pair"])
+        array([2., 3., 2.])
+        """
+        kind = np.asarray(kinds)
+        changes = np.concatenate([np.zeros(min(kind.size, 1), dtype=bool), kind[1:] != kind[:-1]])
+        return np.asarray(seconds, dtype=np.float64) * np.where(changes, self.switch, 1.0)
+
+    def of_answers(
+        self,
+        events: npt.NDArray[np.intp],
+        labels: npt.NDArray[np.intp],
+        yes: npt.NDArray[np.bool_],
+        *,
+        opened: npt.NDArray[np.bool_],
+        words: npt.ArrayLike | None = None,
+    ) -> FloatArray:
+        """(e,) what each event of a campaign costs, oldest first.
+
+        Parameters
+        ----------
+        events, labels, yes : (a,) of single answers: the event they belong to, the label, what was said
+        opened : (e,) whether the item was opened for the event, or was open from the one before
+        words : (e,) of the event's item, optional
+        """
+        n = opened.size
+        n_labels = len(self.labels) if self.labels is not None else int(labels.max(initial=-1)) + 1
+        one_by_one = np.bincount(events, weights=self.prices(n_labels)[labels], minlength=n)
+        whole = np.bincount(events, minlength=n) > 1
+        of_labels = one_by_one
+        if self.picks:
+            of_labels = np.where(
+                whole, float(self.pick or 0.0) * np.bincount(events, weights=yes, minlength=n), one_by_one
+            )
+        seconds = np.where(opened, self.reading(words), 0.0) + np.where(whole, self.open, 0.0) + of_labels
+        return self.switched(seconds, whole)
+
+    # -- labels -------------------------------------------------------------------------------------------------------
 
     def of_labels(self, names: Iterable[str]) -> Self:
         """The same with the prices of these labels in their order; a price for a label that is not there is refused."""
@@ -59,7 +279,7 @@ class Costs:
             raise ValueError(f"there is a cost for the label {unknown[0]!r}, but no such label")
         return replace(self, labels=tuple(self.labels.get(name, self.answer) for name in names))
 
-    def prices(self, n_labels: int) -> npt.NDArray[np.float64]:
+    def prices(self, n_labels: int) -> FloatArray:
         """(q,) the price of an answer to each label."""
         if isinstance(self.labels, Mapping):
             raise ValueError("costs by label names need the names: use costs.of_labels(names)")
@@ -69,17 +289,46 @@ class Costs:
             raise ValueError(f"there are costs of {len(self.labels)} labels, but {n_labels} labels")
         return np.array(self.labels, dtype=np.float64)
 
-    def total(self, readings: int, answers: npt.ArrayLike) -> float:
-        """What so many readings and so many answers to each label, (q,), cost."""
-        counts = np.asarray(answers)
-        return float(self.read * readings + counts @ self.prices(counts.size))
-
 
 @dataclass(frozen=True)
 class Spent:
-    """What was paid so far: distinct items, readings of them, single answers, and the sum of their prices."""
+    """What was paid so far: distinct items, readings of them, single answers, and the sum of their prices.
+
+    `cost` is in the `unit` of the prices; `seconds` is the same where that is time, and NaN where it is not.
+    """
 
     items: int
     readings: int
     answers: int
     cost: float
+    unit: str = "s"
+
+    @property
+    def seconds(self) -> float:
+        return self.cost if self.unit == "s" else float("nan")
+
+
+def divisors(prices: FloatArray) -> FloatArray:
+    """Prices to divide a gain by: a free label counts as a thousandth of the cheapest other one, so it is asked first.
+
+    >>> divisors(np.array([0.0, 20.0, 80.0]))
+    array([2.e-02, 2.e+01, 8.e+01])
+    """
+    paid = prices[prices > 0]
+    return np.where(prices > 0, prices, FREE * paid.min() if paid.size else 1.0)
+
+
+def _at(prices: Mapping[str, tuple[float, float, float]], level: Level) -> dict[str, Any]:
+    levels = get_args(Level)
+    if level not in levels:
+        raise ValueError(f"level must be one of {', '.join(levels)}, got {level!r}")
+    return {name: of_levels[levels.index(level)] for name, of_levels in prices.items()}
+
+
+def _or_empty(prices: Sequence[float] | None) -> Sequence[float]:
+    return () if prices is None else prices
+
+
+def _check(of: str, price: float | None, least: float) -> None:
+    if price is not None and not (price >= least and isfinite(price)):
+        raise ValueError(f"the cost of {of} must be {least:g} or more, got {price!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -166,6 +166,16 @@ class LabelData:
             items=None if self.items is None else tuple(self.items[i] for i in picked.tolist()),
         )
 
+    def word_counts(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+        """(r,) words a person reads of the items at these positions: in a text, or in the texts of its fields.
+
+        NaN where an item is nothing to read, or nothing is there to show.
+        """
+        if self.items is None:
+            return np.full(len(rows), np.nan)
+        distinct, place = np.unique(rows, return_inverse=True)
+        return np.array([_word_count(self.items[row]) for row in distinct.tolist()], dtype=np.float64)[place]
+
     def hide(self) -> LabelData:
         """The same items with every label unknown: what a campaign starts from."""
         nothing = sp.csr_array(self.Y.shape, dtype=bool)
@@ -208,6 +218,11 @@ class LabelData:
     def observed_mask(self) -> sp.csr_array:
         """The mask as a matrix even when everything is observed (then it has n × q entries)."""
         return sp.csr_array(np.ones(self.Y.shape, dtype=bool)) if self.observed is None else self.observed
+
+
+def _word_count(item: Any) -> float:
+    texts = [text for text in (item.values() if isinstance(item, Mapping) else (item,)) if isinstance(text, str)]
+    return float(sum(len(text.split()) for text in texts)) if texts else float("nan")
 
 
 def as_features(X: Any) -> Features:

@@ -265,8 +265,9 @@ def _curves(study: Study, metrics: Sequence[str]) -> list[Picture]:
     if pairs:
         axes["answers"] = f"The same against answers, each yes or no to one label of one item: {spread}."
     if costs is not None:
-        prices = f"{costs.read:g} for reading and {costs.answer:g} per answer"
-        axes["cost"] = f"The same against what it costs, {prices}: {spread}."
+        prices = f"{float(costs.reading()):g} for reading and {costs.answer:g} per answer"
+        prices += f", {costs.pick:g} for a label picked" if costs.picks else ""
+        axes["cost"] = f"The same against what it costs, {prices}, in {costs.unit}: {spread}."
     instead = "Learning curves of " + ", ".join(in_words(s) for s in study.plan.strategies)
     return [
         Picture(
@@ -363,7 +364,7 @@ def _facts(study: Study) -> dict[str, str]:
         "Start": f"{schedule.start} random items answered in full, the same for every model and strategy of a seed",
         "Then": f"{schedule.rounds} rounds of {schedule.batch} questions{_pairs(study)}, an evaluation after each",
         "Seeds": ", ".join(map(str, plan.seeds)),
-        "Costs": "one per answer" if schedule.costs is None else str(schedule.costs),
+        "Costs": "of short texts, in seconds" if schedule.costs is None else str(schedule.costs),
         "Models": ", ".join(_with_options(model, plan.options.get(model, {})) for model in plan.models),
         "Label sets": "labels with probability above one half",
         "Left out": _left_out(study),

@@ -43,7 +43,8 @@ class Schedule:
     test_limit : int, optional
         Largest test set: of a random share the items drawn first, of a given set an even draw.
     costs : Costs, optional
-        What reading and answering cost: strategies weigh it, and the rows of a result sum it up. As in `Campaign`.
+        What reading, picking and answering cost, in seconds: strategies weigh it, and the rows of a result sum it up.
+        As in `Campaign`.
     """
 
     start: int = 30

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ SCHEDULE_KEYS = {
     "test_share": float,
     "costs": dict,
 }
-COST_KEYS = {"read": float, "answer": float, "labels": dict}
+COST_KEYS: dict[str, type] = {each.name: float for each in fields(Costs)} | {"labels": dict, "unit": str, "list": str}
 
 
 class ArenaFileError(ValueError):
@@ -146,7 +146,9 @@ def _schedule(here: _Table) -> Schedule:
     if "costs" in given:
         prices = _Table(here.path, "schedule.costs.", given["costs"])
         prices.check(COST_KEYS)
-        given["costs"] = prices.made(lambda: Costs(**prices.content))
+        own = {key: value for key, value in prices.content.items() if key != "list"}
+        named = prices.content.get("list")
+        given["costs"] = prices.made(lambda: Costs(**own) if named is None else replace(Costs.named(named), **own))
     return table.made(lambda: Schedule(**given))
 
 

@@ -162,7 +162,8 @@ def _paid(connection: sa.Connection, labels: StoredLabels, settings: Settings) -
     counts = Counter(row.label for row in answered)
     names = list(labels.all_names.values())
     costs = settings.costs(names).of_labels(names)
-    return readings, costs.total(readings, [counts[label] for label in labels.all_names])
+    paid = np.array([counts[label] for label in labels.all_names]) @ costs.prices(len(names))
+    return readings, float(costs.reading() * readings + paid)
 
 
 def _counts(connection: sa.Connection, labels: StoredLabels) -> dict[str, tuple[int, int, int, float | None]]:
