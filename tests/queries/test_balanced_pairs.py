@@ -156,6 +156,16 @@ def test_dear_labels_are_asked_less_by_the_root_of_their_price(p):
     assert np.abs(asked - 90 * np.array([4, 2, 2, 1]) / 9).max() <= 1.01
 
 
+def test_a_free_label_is_asked_most_and_breaks_nothing():
+    alike = np.full((200, 4), 0.4)
+    asked = np.bincount(choose(alike, 90, costs=Costs.laboratory((0.0, 4.0, 4.0, 4.0))).labels, minlength=4)
+    assert asked.sum() == 90 and asked.argmax() == 0
+    read_first = choose(alike, 90, costs=Costs(read=2.0, labels=(0.0, 4.0, 4.0, 4.0))).labels  # then none is free
+    assert np.bincount(read_first, minlength=4).all() and read_first.size == 90
+    even = np.bincount(choose(alike, 80, costs=Costs.laboratory((0.0,) * 4)).labels, minlength=4)
+    assert even.tolist() == [20] * 4
+
+
 def test_the_costs_of_a_campaign_come_first(p):
     beliefs, chance = MarginalPosterior(p), np.random.default_rng
     handed = BalancedPairs().choose(beliefs, nothing(*p.shape), 60, chance(0), costs=Costs(read=10.0))

@@ -3,6 +3,7 @@ import pytest
 import scipy.sparse as sp
 
 from joint_beliefs import JointBeliefs, conditional_variance, naive_information
+from labelwise.posterior import MarginalPosterior
 from labelwise.queries import Diagnosis
 
 
@@ -94,8 +95,17 @@ def test_choose_puts_the_best_item_first_and_keeps_an_item_together():
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [({"rule": "best"}, "rule"), ({"labels_per_item": 0}, "at least 1"), ({"costs": [1, 2]}, "6 positive numbers")],
+    [({"rule": "best"}, "rule"), ({"labels_per_item": 0}, "at least 1"), ({"costs": [1, 2]}, "6 numbers of 0 or more")],
 )
 def test_bad_options_are_named(options, words):
     with pytest.raises(ValueError, match=words):
         Diagnosis(**options).labels_of(beliefs(), sp.csr_array((4, 6), dtype=bool), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("rule", ["near_threshold", "variance", "total_variance", "mi"])
+def test_a_free_label_is_asked_first(rule):
+    beliefs = MarginalPosterior(np.array([[0.5, 0.5, 0.3]]))
+    choice = Diagnosis(rule=rule, costs=[5.0, 2.0, 0.0]).choose(
+        beliefs, sp.csr_array((1, 3), dtype=bool), 1, np.random.default_rng(0)
+    )
+    assert choice.labels.tolist() == [2]
