@@ -143,7 +143,10 @@ def test_the_quick_arena_passes_its_own_checks(here, monkeypatch):
         (["arena", "quick", "--data-folder", "none"], "there is no folder none; --data-folder names"),
         (["arena", "quick", "--rounds", "3"], "--rounds is decided by the arena; write a study file to change it"),
         (["study.toml", "--model", "label_gp"], "--model is decided by the study file; leave the option out"),
-        (["study.toml", "yeast"], "a study file stands alone; leave out 'yeast' or write it into study.toml"),
+        (
+            ["study.toml", "yeast"],
+            "a study file cannot be combined with other sets; leave out 'yeast' or write it into study.toml",
+        ),
         (["none.toml"], "none.toml: No such file"),
         (["broken.toml"], "broken.toml: data[0].limit is 'x': write a whole number"),
         (["study.toml", "--metric", "accuracy"], "there is no metric 'accuracy'"),
@@ -175,7 +178,7 @@ def test_ctrl_c_says_how_to_go_on_and_the_rest_is_done_later(here):
         os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to the whole group
         assert child.wait(60) == 130
     text = re.sub(r"\s+", " ", Path("errors").read_text())
-    assert "stopped; finished runs are in runs/study: give the same command again to go on" in text
+    assert "stopped; finished runs are in runs/study: give the same command again to continue" in text
     assert "Traceback" not in text
     saved = {path: path.stat().st_mtime_ns for path in Path("runs").rglob("runs/*.json")}
     assert run("study.toml", "--jobs", "1", "--seeds", "1").exit_code == 0

@@ -90,7 +90,7 @@ def test_a_stopped_run_leaves_the_report_of_what_is_done(here, monkeypatch):
     monkeypatch.setitem(PAPERS, "bomc", make_paper("bomc", "holds", work=interrupt))
     done = run("all")
     assert done.exit_code == 130
-    assert "stopped; finished pieces are in runs/reproduce: give the same command again to go on" in done.stderr
+    assert "stopped; finished pieces are in runs/reproduce: give the same command again to continue" in done.stderr
     text = (here / "runs/reproduce/report.html").read_text()
     assert "it doubles" in text and "Nothing to show: not run yet." in text
 

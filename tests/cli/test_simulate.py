@@ -138,7 +138,9 @@ def test_a_named_price_list_can_be_changed_in_single_prices():
 
 def test_a_strategy_without_its_control_is_noted_and_not_judged(here):
     done = run("things.csv", "--labels", "tags", *SMALL, "--strategy", "random,uncertainty_pairs", "--json")
-    assert "note: uncertainty_pairs will have no random control; add random_pairs to --strategy" in done.stderr
+    assert (
+        "note: uncertainty_pairs has no random strategy to compare with; add random_pairs to --strategy" in done.stderr
+    )
     assert {(r["strategy"], r["verdict"]) for r in json.loads(done.stdout)["results"]} == {
         ("random", "control"),
         ("uncertainty_pairs", "no control"),
@@ -223,5 +225,5 @@ def test_ctrl_c_says_how_to_go_on(here, jobs):
         os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to the whole group
         assert child.wait(60) == 130
     told = Path("errors").read_text()
-    assert "stopped; finished runs are in runs/things: give the same command again to go on" in told
+    assert "stopped; finished runs are in runs/things: give the same command again to continue" in told
     assert "Traceback" not in told

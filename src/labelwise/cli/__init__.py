@@ -1,8 +1,8 @@
 """The `labelwise` command. One small file per command; each reads its input, calls the library, and writes the output.
 
-Exit codes: 0 done, 1 something broke inside, 2 wrong usage or input (one line says what and how to mend it), 3 another
-worker is running, 4 nothing to ask, 5 the answer was refused (too late, or its label is gone), 6 the project cannot be
-opened, read or written, 7 it is damaged, 8 verify found something suspicious, 130 stopped by Ctrl-C.
+Exit codes: 0 done, 1 something broke inside, 2 wrong usage or input (one line says what is wrong and how to correct
+it), 3 another worker is running, 4 nothing to ask, 5 the answer was refused (too late, or its label is gone), 6 the
+project cannot be opened, read or written, 7 it is damaged, 8 verify found something suspicious, 130 stopped by Ctrl-C.
 """
 
 import sys

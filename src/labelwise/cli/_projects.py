@@ -21,20 +21,18 @@ NEEDED = {"sqlalchemy": "serve", "skops": "serve"}
 
 ProjectPlace = Annotated[str, typer.Argument(metavar="PROJECT", help="A project file, or postgresql://user@host/db.")]
 Who = Annotated[str | None, typer.Option(help="Who answers. Default: the name you are logged in with.")]
-Encoding = Annotated[str | None, typer.Option(help="Of a csv file, such as latin-1. Default: utf-8.")]
-Delimiter = Annotated[str | None, typer.Option(help="Of a csv file: the sign between columns, \\t for a tab.")]
-RawCsv = Annotated[
-    bool, typer.Option("--raw-csv", help="Leave text as it is that a spreadsheet would run as a formula.")
-]
+Encoding = Annotated[str | None, typer.Option(help="Encoding of a csv file, such as latin-1. Default: utf-8.")]
+Delimiter = Annotated[str | None, typer.Option(help="Sign between the columns of a csv file, \\t for a tab.")]
+RawCsv = Annotated[bool, typer.Option("--raw-csv", help="Do not mark text that a spreadsheet would run as a formula.")]
 LabelSeparator = Annotated[
     str | None,
-    typer.Option(help="The sign between labels in one cell, such as ; , or |. Default: found out, and said."),
+    typer.Option(help="Sign between labels in one cell, such as ; , or |. Default: detected and reported."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result for machines.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 def check_extras(also: Iterable[str] = ()) -> None:
-    """Say what to install where projects, or something more about them, cannot be used."""
+    """Fail with what to install if a package for projects, or one of `also`, is missing."""
     missing = [package for package in (*NEEDED, *also) if find_spec(package) is None]
     if missing:
         raise fail(f"projects need {' and '.join(missing)}: pip install 'labelwise[serve]'")

@@ -20,15 +20,18 @@ if TYPE_CHECKING:
 
 def ask(
     project: ProjectPlace,
-    tty: Annotated[bool, typer.Option("--tty", help="Answer here, with single keys.")] = False,
+    tty: Annotated[bool, typer.Option("--tty", help="Answer in the terminal, with single keys.")] = False,
     who: Who = None,
-    n: Annotated[int | None, typer.Option("-n", help="Questions to print (1), or answers after which to stop.")] = None,
+    n: Annotated[
+        int | None,
+        typer.Option("-n", help="Questions to print (default: 1), or with --tty answers after which to stop."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Ask the questions most worth asking; with --tty, label in the terminal.
 
-    Without --tty the questions are printed with their leases: they belong to you until you answer them with
-    `labelwise tell`, or their time is over. With --tty a worker trains beside you. Exit code 4: nothing to ask.
+    Without --tty the questions are printed with their leases. They are yours until you answer them with `labelwise
+    tell`, or until their leases end. With --tty a worker trains while you label. Exit code 4: nothing to ask.
 
     **Examples**
 

@@ -18,12 +18,12 @@ def backup(
 ) -> None:
     """Write a whole project into one file, while people label and the worker trains.
 
-    FILE has the project as it is when the command starts: every answer that was acknowledged before is in it. It gets
-    its name only when it is complete and checked. It is a SQLite file, also for a project in PostgreSQL, and can be
-    verified and restored by itself.
+    FILE contains the project at the moment when the command starts: every answer acknowledged before is in it. It gets
+    its name only when it is complete and checked. It is a SQLite file, even if the project is in PostgreSQL, and needs
+    nothing else to be verified and restored.
 
-    Sessions, sign-in links and the tokens of programs are left out. Pictures that are files of their own are not in
-    it, nor is what the worker makes anew.
+    Sessions, sign-in links, tokens of programs, separate picture files and the files that the worker can make again are
+    left out.
 
     **Examples**
 
@@ -46,16 +46,19 @@ def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup.")],
     project: Annotated[str, typer.Argument(metavar="PROJECT", help="A new file, or an empty PostgreSQL database.")],
     copy: Annotated[
-        bool, typer.Option("--copy", help="The project it came from goes on: make this one a project of its own.")
+        bool,
+        typer.Option(
+            "--copy", help="Use this if the original project stays in use: the restored one becomes a separate project."
+        ),
     ] = False,
     accept_damage: Annotated[
-        bool, typer.Option("--accept-damage", help="Go on where verify finds events that are not in order.")
+        bool, typer.Option("--accept-damage", help="Restore even if verify finds events that are not in order.")
     ] = False,
 ) -> None:
-    """Make a project of a backup, in a new file or an empty PostgreSQL database.
+    """Restore a project from a backup, into a new file or an empty PostgreSQL database.
 
-    Nothing that is there is overwritten. The backup is verified first and the project afterwards; where anything goes
-    wrong, nothing is left behind. Users are there and need a new link to sign in: labelwise user link.
+    Nothing is overwritten. The backup is verified first and the project afterwards; if anything fails, nothing is left
+    behind. The users are restored, too; they need a new link to sign in: labelwise user link.
 
     **Examples**
 

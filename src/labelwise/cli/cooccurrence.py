@@ -27,23 +27,25 @@ SHOWN = 10
 
 def cooccurrence(
     source: Annotated[
-        str, typer.Argument(help="A labelled set, or, with --names, a text file with a document a line.")
+        str, typer.Argument(help="A labelled set, or, with --names, a text file with one document per line.")
     ],
     out: Annotated[Path, typer.Option(help="The csv to write: label, other, count.")],
     names: Annotated[Path | None, typer.Option(help="Labels to look for in the texts, one per line.")] = None,
     synonyms: Annotated[
-        Path | None, typer.Option(help="csv with the columns label and term: more words for it.")
+        Path | None, typer.Option(help="csv with the columns label and term: more words for a label.")
     ] = None,
-    window: Annotated[int | None, typer.Option(help="Count in windows of so many words. Default: documents.")] = None,
-    match_case: Annotated[bool, typer.Option("--case", help="Tell upper from lower case.")] = False,
-    stem: Annotated[bool, typer.Option("--stem", help="Take forms of an English word for the same.")] = False,
-    add: Annotated[Path | None, typer.Option(help="Counts of an earlier run to add to.")] = None,
+    window: Annotated[
+        int | None, typer.Option(help="Count in windows of this number of words. Default: documents.")
+    ] = None,
+    match_case: Annotated[bool, typer.Option("--case", help="Distinguish upper and lower case.")] = False,
+    stem: Annotated[bool, typer.Option("--stem", help="Count forms of an English word as one word.")] = False,
+    add: Annotated[Path | None, typer.Option(help="Counts of an earlier run, to which the new ones are added.")] = None,
     labels: Annotated[str | None, typer.Option(help="Of a labelled set: label column or columns, or XML file.")] = None,
 ) -> None:
     """Count how often labels occur together: in another labelled set, or by their names in a text corpus.
 
-    The counts let a model predict labels that nobody was ever asked about, see `CooccurrenceTransfer`, and give a label
-    that is added to a campaign its start. Labels without any count are listed.
+    With the counts a model predicts labels that have no answer (see `CooccurrenceTransfer`), and a label that is added
+    to a campaign starts from them. The command lists labels without any count.
 
     **Examples**
 

@@ -19,15 +19,15 @@ NEEDED = {"matplotlib": "plots", "jinja2": "plots", "river": "demo"}
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the report and the runs.")] = Path("demo-report"),
     quick: Annotated[bool, typer.Option("--quick", help="A few tiny runs, to see that everything works.")] = False,
-    jobs: Annotated[int | None, typer.Option(help="Runs side by side. Default: all cores.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Runs in parallel. Default: all cores.")] = None,
     project: Annotated[
-        Path | None, typer.Option(help="Make a ready labelling project instead, and one of pictures beside it.")
+        Path | None, typer.Option(help="Make a project to label instead, and a second one with pictures.")
     ] = None,
 ) -> None:
     """Show what labelwise does, in a minute or two: two simulated campaigns and a report with pictures.
 
-    One campaign in the plane, where the chosen items can be seen, and one on real data (yeast genes). Nothing is
-    downloaded. Stopped half-way, the same command goes on where it was.
+    One campaign is in the plane, where you can see the chosen items; one is on real data (yeast genes). Nothing is
+    downloaded. If it is stopped, the same command continues it.
 
     **Examples**
 
@@ -53,7 +53,7 @@ def demo(
         with progress_bars() as on_run:
             done = run_demo(out, quick=quick, jobs=jobs, on_run=on_run)
     except KeyboardInterrupt:
-        errors.print(f"stopped; finished runs are in {out}: give the same command again to go on")
+        errors.print(f"stopped; finished runs are in {out}: give the same command again to continue")
         raise typer.Exit(INTERRUPTED) from None
     for study in done.studies:
         typer.secho(f"\n{study.name}", bold=True)

@@ -26,16 +26,16 @@ def diagnose(
     costs: Annotated[Path | None, typer.Option(help="csv with the columns label and cost; others cost 1.")] = None,
     rule: Annotated[str, typer.Option(help=f"How to choose: {', '.join(get_args(Rule))}.")] = "auto",
     model: Annotated[str, typer.Option(help=f"One of {', '.join(models.BY_NAME)}.")] = "label_gp",
-    seed: Annotated[int, typer.Option(help="Decides ties and whatever the model draws.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of ties and of the model's random numbers.")] = 0,
     labels: Annotated[str | None, typer.Option(help="Label column or columns by comma; for ARFF the XML file.")] = None,
     text: Annotated[str | None, typer.Option(help="Column of text to learn from.")] = None,
     id: Annotated[str | None, typer.Option(help="Column of item ids.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the suggestions for machines.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the suggestions as JSON.")] = False,
 ) -> None:
-    """Say which labels of given items are most worth paying for, knowing some of their labels and what each costs.
+    """List the labels of given items that are most worth paying for, from the known labels and the cost of each.
 
-    KNOWN teaches the model how labels go with features and with each other. Every item of ITEMS then gets its `--buy`
-    most useful labels, best first, per unit of cost. Blanks are unknown, in both files.
+    The model learns from KNOWN how labels depend on features and on each other. For every item of ITEMS the command
+    then prints the `--buy` most useful labels per unit of cost, best first. Blanks are unknown, in both files.
 
     **Examples**
 

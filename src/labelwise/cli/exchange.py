@@ -31,15 +31,17 @@ def export(
         bool, typer.Option("--answers", help="Every answer with who, when and why (csv, jsonl).")
     ] = False,
     model: Annotated[bool, typer.Option("--model", help="The model, trained on everything (skops).")] = False,
-    predictions: Annotated[bool, typer.Option("--predictions", help="Label Studio: add the model's.")] = False,
+    predictions: Annotated[
+        bool, typer.Option("--predictions", help="Label Studio: add the model's predictions.")
+    ] = False,
     raw_csv: RawCsv = False,
 ) -> None:
-    """Write what is known of the items, every answer, Label Studio tasks, or the model.
+    """Write the known labels of the items, every answer, Label Studio tasks, or the model.
 
     A table has one column per label: 1, 0, and blank for unknown. A model file is loaded by
     `labelwise.labelling.TrainedLabeller.load`, which runs no code from the file.
 
-    In csv, text that a spreadsheet would run as a formula gets an apostrophe in front; labelwise takes it off when it
+    In csv, text that a spreadsheet would run as a formula gets an apostrophe in front. labelwise removes it when it
     reads the file.
 
     **Examples**
@@ -81,15 +83,17 @@ def import_(
     from_label_studio: Annotated[
         str | None, typer.Option(help="Address of a running Label Studio; its token is in LABEL_STUDIO_TOKEN.")
     ] = None,
-    studio_project: Annotated[int | None, typer.Option("--project", help="Number of the project there.")] = None,
+    studio_project: Annotated[
+        int | None, typer.Option("--project", help="Number of the project in Label Studio.")
+    ] = None,
     reconcile: Annotated[
-        bool, typer.Option("--reconcile", help="Label Studio: take back answers whose annotations are gone there.")
+        bool, typer.Option("--reconcile", help="Label Studio: take back answers whose annotations were deleted there.")
     ] = False,
 ) -> None:
-    """Take in answers given elsewhere, Label Studio tasks, or more items.
+    """Import answers given elsewhere, Label Studio tasks, or more items.
 
-    All of a file is taken in, or nothing where something in it is wrong. Answers and items that are here already are
-    passed over, and counted: a file may be taken in twice.
+    A file is imported completely, or not at all if something in it is wrong. Answers and items that are there already
+    are skipped and counted: you may import a file twice.
 
     **Examples**
 

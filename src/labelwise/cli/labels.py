@@ -30,14 +30,14 @@ def add(
     name: Name,
     like: Annotated[
         list[str] | None,
-        typer.Option(help="LABEL=SHARE: of the items with that label, this share has the new one, too. Repeatable."),
+        typer.Option(help="LABEL=SHARE: the share of the items with LABEL that also have the new label. Repeatable."),
     ] = None,
     example: Annotated[list[str] | None, typer.Option(help="An item that has it. Repeatable.")] = None,
     who: Who = None,
 ) -> None:
-    """Add a label, unknown for every item so far but the examples.
+    """Add a label. It is unknown for every item except the examples.
 
-    With --like it starts from a guess by the labels it goes with, and its answers take over.
+    With --like it starts from a hint: the labels that it occurs with. Its answers take over.
 
     **Examples**
 
@@ -73,7 +73,7 @@ def rename(project: ProjectPlace, old: Name, new: Name, who: Who = None) -> None
 
 @labels.command()
 def merge(project: ProjectPlace, source: Name, target: Name, who: Who = None) -> None:
-    """Make one label of two: yes to either is yes."""
+    """Merge two labels into one: yes to either is yes."""
     with opened(project) as found:
         found.merge_labels(source, target, who=person(who))
     typer.echo(f"{source} is now part of {target}")

@@ -40,16 +40,16 @@ def new(
     control: Annotated[
         float | None,
         typer.Option(
-            help="Share of random questions, for an honest F1. Default: 0.05, more where the strategy does not pay; "
+            help="Share of random questions, to estimate F1. Default: 0.05, more if the strategy does not pay; "
             "0 if you pass a strategy."
         ),
     ] = None,
     overlap: Annotated[int, typer.Option(help="People who are asked the same question.")] = 1,
     overlap_share: Annotated[float, typer.Option(help="Share of the questions that --overlap applies to.")] = 1.0,
-    lease: Annotated[float, typer.Option(help="Minutes a question belongs to the one who was given it.")] = 10.0,
+    lease: Annotated[float, typer.Option(help="Minutes for which a question belongs to the person who got it.")] = 10.0,
     read_cost: ReadCostOption = None,
     answer_cost: AnswerCostOption = None,
-    seed: Annotated[int, typer.Option(help="Decides what is drawn at random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of everything that is drawn at random.")] = 0,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
     label_separator: LabelSeparator = None,
@@ -57,9 +57,11 @@ def new(
     """Make a project from a file of items and a list of labels.
 
     Labels that are known already, wholly or in part, are kept and learnt from. Strategies that end in _pairs ask for
-    one label of one item at a time, the others for whole items; auto asks pairs from 20 labels on. If you pass a
-    strategy, the other defaults are switched off.
-    A blank cell of known labels (or NaN, NA, null) means that nothing is known of the item, not that it has no label.
+    one label of one item at a time, the others for whole items; auto asks pairs if there are 20 labels or more. If you
+    pass a strategy, the other defaults are switched off.
+
+    A blank cell of known labels (or NaN, NA, null) means that nothing is known about the item, not that it has no
+    label.
 
     **Examples**
 

@@ -16,15 +16,15 @@ from labelwise.data.predictions import prediction_columns, writing_predictions
 def predict(
     project: ProjectPlace,
     items: Annotated[
-        str | None, typer.Argument(metavar="[NEW_ITEMS]", help="Default: the project's own items.")
+        str | None, typer.Argument(metavar="[NEW_ITEMS]", help="File of items. Default: the project's own items.")
     ] = None,
     out: Annotated[Path, typer.Option(help=".csv, .jsonl or .parquet.")] = Path("predictions.csv"),
-    top: Annotated[int | None, typer.Option(help="Write so many most probable labels as well.")] = None,
+    top: Annotated[int | None, typer.Option(help="Also write this number of most probable labels.")] = None,
     threshold: Annotated[
         float | None, typer.Option(help="Labels above this probability. Default: the sets with the best expected F1.")
     ] = None,
     every_label: Annotated[
-        bool, typer.Option("--every-label", help="Predict labels that nobody has said yes to as well.")
+        bool, typer.Option("--every-label", help="Also predict labels without any yes so far.")
     ] = False,
     id: Annotated[str | None, typer.Option(help="Column of item ids.")] = None,
     encoding: Encoding = None,
@@ -33,12 +33,12 @@ def predict(
 ) -> None:
     """Write label sets and probabilities of new items.
 
-    NEW_ITEMS is read as the project's own items were. Answers that no training has had are learnt first; while a worker
-    is running that is left to it, and you are told how many it has not come to. For the project's own items, what was
-    answered stands.
+    NEW_ITEMS is read in the same way as the project's own items. New answers are learnt first. If a worker is running,
+    this is left to the worker, and the command says how many answers it has not learnt yet. Answered labels of the
+    project's own items keep their answers.
 
-    Labels that nobody has said yes to so far are left out, and you are told: a model knows no item that has them.
-    --every-label takes them in. Columns of numbers go by their names, in any order.
+    Labels without any yes so far are left out, and the command says so: no item is known that has them. --every-label
+    includes them. Columns of numbers are matched by name, in any order.
 
     **Examples**
 

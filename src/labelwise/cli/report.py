@@ -16,7 +16,7 @@ def report(
     project: ProjectPlace,
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
 ) -> None:
-    """Write one self-contained HTML page: figures, labels, agreement, people, and the course of the estimated F1.
+    """Write one self-contained HTML page: figures, labels, agreement, people, and the estimated F1 over time.
 
     **Examples**
 

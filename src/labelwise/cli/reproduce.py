@@ -29,15 +29,17 @@ def reproduce(
     data: Annotated[
         Path | None, typer.Option(help="Folder of the published data sets. Default: $LABELWISE_SHARED_DATA.")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(help="Computations side by side. Default: all cores.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Computations in parallel. Default: all cores.")] = None,
     cluster: ClusterOption = None,
-    saved: Annotated[bool, typer.Option("--saved", help="Compute nothing: tell what is in the folder so far.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print claims and tables for machines.")] = False,
+    saved: Annotated[
+        bool, typer.Option("--saved", help="Compute nothing: report what is in the folder so far.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print claims and tables as JSON.")] = False,
 ) -> None:
     """Repeat a paper's experiments: each claim, the figure in the paper, ours, and the verdict.
 
-    Every finished piece is saved: the same command goes on where a stopped one was. What needs published data sets is
-    left out, visibly, where they are not there. `all` does one paper after the other and writes one report of all.
+    Every finished piece is saved, and the same command continues a stopped one. Experiments whose published data set is
+    missing are left out, and the report says so. `all` runs one paper after the other and writes one report.
 
     **Examples**
 
@@ -77,7 +79,7 @@ def reproduce(
     except KeyboardInterrupt:
         if paper == "all":
             gather()
-        errors.print(f"stopped; finished pieces are in {folder}: give the same command again to go on")
+        errors.print(f"stopped; finished pieces are in {folder}: give the same command again to continue")
         raise typer.Exit(INTERRUPTED) from None
     accounts, report = gather()
     if as_json:

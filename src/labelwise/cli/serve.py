@@ -18,25 +18,26 @@ PAGE_NEEDS = ("fastapi", "uvicorn", "jinja2", "python_multipart")
 
 def serve(
     project: ProjectPlace,
-    host: Annotated[str, typer.Option(help="Where to listen. Others than this machine need users.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="On which port.")] = 8000,
-    worker: Annotated[bool, typer.Option(help="Train beside, unless a worker is running already.")] = True,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on. Any other than this machine needs users.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8000,
+    worker: Annotated[bool, typer.Option(help="Start a worker that trains, unless one is running already.")] = True,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     allow_host: Annotated[
-        list[str] | None, typer.Option(help="A name that the page has behind a proxy. May be repeated; needs users.")
+        list[str] | None,
+        typer.Option(help="Name of the page as browsers see it behind a proxy. Repeatable; needs users."),
     ] = None,
     behind_proxy: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Believe the X-Forwarded headers of the proxy at this address. May be repeated; needs users."
-        ),
+        typer.Option(help="Trust the X-Forwarded headers of the proxy at this address. Repeatable; needs users."),
     ] = None,
 ) -> None:
     """Serve the page to label on, until stopped with Ctrl-C.
 
-    On this machine you work alone and need no password: open the address that is printed, which has a secret in it, and
-    stays the same when the server is started again. For others, add users (`labelwise user add`), then say where to
-    listen; put a server that speaks HTTPS in front of it.
+    On your own machine you need no password. Open the address that the command prints: it contains a secret, and it
+    stays the same after a restart. For other people, add users (`labelwise user add`), set --host, and put a server
+    that speaks HTTPS in front.
 
     **Examples**
 

@@ -12,14 +12,12 @@ from labelwise.cli._projects import ProjectPlace, opened
 
 def serve_worker(
     project: ProjectPlace,
-    once: Annotated[
-        bool, typer.Option("--once", help="Train on what is there, make questions ready, and stop.")
-    ] = False,
+    once: Annotated[bool, typer.Option("--once", help="Train on all answers, prepare questions, and stop.")] = False,
 ) -> None:
-    """Train on new answers as they come and keep questions ready, until stopped with Ctrl-C.
+    """Train on new answers and keep questions ready, until stopped with Ctrl-C.
 
-    One worker per project; a second one stops with exit code 3. Killed at any moment it loses nothing: the last good
-    questions and model stay, and the next worker goes on from the answers.
+    A project has one worker; a second one stops with exit code 3. If the worker is killed, nothing is lost: the last
+    good questions and model stay, and the next worker continues from the answers.
 
     **Examples**
 

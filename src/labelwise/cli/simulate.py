@@ -71,7 +71,7 @@ def simulate(
     rounds: Annotated[int, typer.Option(help="Rounds of questions after the start.")] = 10,
     batch: Annotated[int, typer.Option(help="Questions per round.")] = 25,
     pair_batch: Annotated[
-        int | None, typer.Option(help="Questions per round where pairs are asked; batch × labels costs as much.")
+        int | None, typer.Option(help="Questions per round of pairs; batch × labels has the cost of a round of items.")
     ] = None,
     start: Annotated[int, typer.Option(help="Random items answered in full before the first round.")] = 30,
     seeds: Annotated[int, typer.Option(help="Repetitions, each with its own test set and start.")] = 3,
@@ -81,7 +81,7 @@ def simulate(
     price_list: PriceListOption = None,
     read_cost: ReadCostOption = None,
     answer_cost: AnswerCostOption = None,
-    jobs: Annotated[int | None, typer.Option(help="Runs side by side. Default: all cores.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Runs in parallel. Default: all cores.")] = None,
     cluster: ClusterOption = None,
     metric: Annotated[str, typer.Option(help="Metrics to show, by comma; all are saved.")] = ",".join(DEFAULT_METRICS),
     labels: Annotated[
@@ -92,13 +92,13 @@ def simulate(
     data_folder: Annotated[
         Path | None, typer.Option(help="Folder of published sets, for the arenas. Default: $LABELWISE_SHARED_DATA.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the results for machines.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
     """Simulate campaigns on labelled data: which strategy would have saved labels?
 
-    Every model runs with every strategy and seed. The strategies of a seed share the test set and the start, so they
-    are compared pair by pair. Each finished run is saved: the same command goes on where a stopped one was. Several
-    sets, a study file or an arena are ranked over all their sets.
+    Every model runs with every strategy and seed. The strategies of a seed share the test set and the start, so
+    differences are paired. Each finished run is saved, and the same command continues a stopped study. Given several
+    sets, a study file or an arena, the command also ranks over the sets.
 
     **Examples**
 
@@ -127,7 +127,7 @@ def simulate(
             name, is_scaled = prepared.name, prepared.is_scaled
             study = run_sets(name, prepared.sets, folder, jobs=jobs, on_run=on_run, is_scaled=is_scaled)
     except KeyboardInterrupt:
-        errors.print(f"stopped; finished runs are in {folder}: give the same command again to go on")
+        errors.print(f"stopped; finished runs are in {folder}: give the same command again to continue")
         raise typer.Exit(INTERRUPTED) from None
     report = _write_report(study, prepared.metrics, folder)
     content = json.dumps(_as_json(study, prepared.metrics, folder, report), indent=2, allow_nan=False)
@@ -190,7 +190,7 @@ def _one_set(source: str, options: Mapping[str, Any]) -> Prepared:
     for strategy in strategies:
         control = control_of(strategy)
         if control is not None and control not in strategies and not (equal_cost and "random" in strategies):
-            errors.print(f"note: {strategy} will have no random control; add {control} to --strategy to have it judged")
+            errors.print(f"note: {strategy} has no random strategy to compare with; add {control} to --strategy")
     return Prepared(read.name, metrics, {read.name: StudySet(plan, data, test)})
 
 
@@ -238,7 +238,9 @@ def _preset(sources: Sequence[str], folder: Path | None) -> Arena:
 
 def _file(sources: Sequence[str]) -> Arena:
     if len(sources) > 1:
-        raise ValueError(f"a study file stands alone; leave out {sources[1]!r} or write it into {sources[0]}")
+        raise ValueError(
+            f"a study file cannot be combined with other sets; leave out {sources[1]!r} or write it into {sources[0]}"
+        )
     return read_arena(sources[0])
 
 

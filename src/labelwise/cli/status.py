@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 def status(project: ProjectPlace, as_json: AsJson = False) -> None:
     """Show answers per label, the estimated F1 with its interval, what the strategy gains, and whether to go on.
 
-    F1 and the shares of the labels come from the questions asked at random: these items are hidden in turn, and judged
-    by models that have not learnt from them.
-    Agreement is Krippendorff's alpha; it needs questions that were put to more than one person.
+    F1 and the shares of the labels come from the random questions: these items are hidden in turn and judged by models
+    that have not learnt from them. Agreement is Krippendorff's alpha; it needs questions that several people answered.
 
     **Examples**
 

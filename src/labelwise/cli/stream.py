@@ -40,34 +40,35 @@ RULES = f"{', '.join(RULE_NAMES)}; threshold:0.3 and top_labels:5 set their numb
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="XMC or libsvm text, jsonl (also .gz, .bz2), or parquet.")]
 READING = {"format": "--format", "features": "--features", "label_names": "--label-names"}  # for `user_errors`
-Format = Annotated[str | None, typer.Option(help="xmc, jsonl or parquet, where the suffix does not say.")]
+Format = Annotated[str | None, typer.Option(help="xmc, jsonl or parquet, if the suffix does not show it.")]
 Labels = Annotated[str | None, typer.Option(help="Label column, or 0/1 columns by comma. Default: labels.")]
 Text = Annotated[str | None, typer.Option(help="Column of text to hash.")]
 Features = Annotated[str | None, typer.Option(help="Feature columns by comma. Default: all that hold numbers.")]
 Id = Annotated[str | None, typer.Option(help="Column of ids. Default: id, or row numbers.")]
-LabelNames = Annotated[Path | None, typer.Option(help="File with one label per line: there are no others.")]
+LabelNames = Annotated[Path | None, typer.Option(help="File with one label per line: the only labels.")]
 OneBased = Annotated[bool, typer.Option("--one-based", help="libsvm: features are counted from 1.")]
 OneBasedLabels = Annotated[bool, typer.Option("--one-based-labels", help="libsvm: labels are counted from 1.")]
-Batch = Annotated[int, typer.Option(help="Rows read at a time: all that is held in memory.")]
-Limit = Annotated[int | None, typer.Option(help="Stop after this many rows of the file.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the results for machines.")]
+Batch = Annotated[int, typer.Option(help="Rows in memory at a time.")]
+Limit = Annotated[int | None, typer.Option(help="Stop after this number of rows.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 
 
 @stream.command()
 def train(
     file: File,
-    model: Annotated[Path, typer.Option(help="The model: made if it is not there, continued if it is.")],
+    model: Annotated[Path, typer.Option(help="File of the model. It is created, or continued if it exists.")],
     test: Annotated[Path | None, typer.Option(help="Labelled file to score the model on at the end.")] = None,
     coupled: Annotated[
         bool | None, typer.Option("--coupled/--independent", help="One bias for all labels, or one each.")
     ] = None,
     half_life: Annotated[
-        float | None, typer.Option("--half-life", "--forgetting", help="Rows after which half is forgotten.")
+        float | None,
+        typer.Option("--half-life", "--forgetting", help="Rows after which half of what was learnt is forgotten."),
     ] = None,
     score_noise: Annotated[
         float | None, typer.Option("--score-noise", "--noise", help="Standard deviation of the noise on scores.")
     ] = None,
-    hash_features: Annotated[int | None, typer.Option(help="Fold the features into this many columns.")] = None,
+    hash_features: Annotated[int | None, typer.Option(help="Fold the features into this number of columns.")] = None,
     block_size: Annotated[int | None, typer.Option(help="Labels that share a bias; blocks run on threads.")] = None,
     decision: Annotated[str, typer.Option(help=f"Rule for the sets that are judged, or none: {RULES}.")] = "class_mass",
     batch: Batch = 1000,
@@ -75,7 +76,7 @@ def train(
     checkpoint_every: Annotated[int, typer.Option(help="Rows after which the model is saved.")] = 100_000,
     limit: Limit = None,
     threads: Annotated[int | None, typer.Option(help="Threads over blocks of labels. The result is the same.")] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew, even if the model is there.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start again, even if the model exists.")] = False,
     format: Format = None,
     labels: Labels = None,
     text: Text = None,
@@ -88,9 +89,10 @@ def train(
 ) -> None:
     """Learn a file in one pass: predict each batch, judge the predictions, learn it.
 
-    Memory holds a batch, and 8 bytes per label and feature. Stopped or killed, the same command goes on behind the last
-    checkpoint and ends with the very model of an unbroken run; given a file that has grown, it learns the new rows;
-    given another file, it learns that one on top. Beside the model: the curve, as .csv and as picture.
+    Memory holds a batch, and 8 bytes per label and feature. If it is stopped or killed, the same command continues
+    after the last checkpoint and ends with exactly the model of a run without a stop. If the file has grown, it learns
+    the new rows. Another file is learnt on top of what the model knows. The learning curve is saved with the model, as
+    .csv and as a picture.
 
     **Examples**
 
@@ -128,7 +130,7 @@ def train(
         typer.echo(json.dumps({**facts, **{name: _plain(one) for name, one in scores.items()}, **files}, indent=2))
         return
     if done.new_rows == 0:
-        errors.print(f"nothing new: all rows of {file} had been learnt")
+        errors.print(f"nothing new: all rows of {file} were learnt before")
     typer.echo(f"{done.new_rows:,} rows learnt, {done.rows:,} in all; {len(done.label_names):,} labels")
     if done.new_rows and not len(done.curve) and plan.decision is not None:
         errors.print(f"no row was judged: the first batch is learnt unjudged; --batch below {batch:,} makes it smaller")
@@ -143,7 +145,7 @@ def predict(
     model: Annotated[Path, typer.Option(help="A model made by labelwise stream train, or saved by OnlineBayes.")],
     out: Annotated[Path, typer.Option(help="File for the predictions: .jsonl, .csv (also .gz, .bz2) or .parquet.")],
     decision: Annotated[str, typer.Option(help=f"Rule for the label sets: {RULES}.")] = "class_mass",
-    top: Annotated[int, typer.Option(help="Also write this many most probable labels of each row.")] = 0,
+    top: Annotated[int, typer.Option(help="Also write this number of most probable labels of each row.")] = 0,
     batch: Batch = 1000,
     limit: Limit = None,
     format: Format = None,
@@ -155,8 +157,8 @@ def predict(
 ) -> None:
     """Write the label sets of a file, with the probabilities of their labels.
 
-    The file is read as the training file was, where nothing else is said; labels in it are not looked at. class_mass
-    and expected_f1 look at all rows before they decide, and so read the file twice.
+    Unless you give other options, the file is read like the training file; labels in it are ignored. class_mass and
+    expected_f1 need all rows before they decide, so they read the file twice.
 
     **Examples**
 
@@ -210,7 +212,7 @@ def _how_to_go_on(target: Path) -> str:
         return (
             "stopped before the first checkpoint: nothing was saved; --checkpoint-every with fewer rows saves earlier"
         )
-    return f"stopped; {target} holds the last checkpoint: give the same command again to go on"
+    return f"stopped; {target} holds the last checkpoint: give the same command again to continue"
 
 
 @contextmanager

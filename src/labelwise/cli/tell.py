@@ -18,22 +18,23 @@ def tell(
     project: ProjectPlace,
     answers: Annotated[Path | None, typer.Argument(help="jsonl file of answers: item, values.")] = None,
     lease: Annotated[str | None, typer.Option(help="The lease that labelwise ask printed.")] = None,
-    item: Annotated[str | None, typer.Option(help="An item, where nobody asked.")] = None,
-    yes: Annotated[list[str] | None, typer.Option(help="A label that is there; may be repeated.")] = None,
-    no: Annotated[list[str] | None, typer.Option(help="A label that is not there; may be repeated.")] = None,
-    unsure: Annotated[list[str] | None, typer.Option(help="A label that cannot be told; may be repeated.")] = None,
-    others_no: Annotated[bool, typer.Option("--others-no", help="Every other label is not there.")] = False,
+    item: Annotated[str | None, typer.Option(help="An item to answer without a question.")] = None,
+    yes: Annotated[list[str] | None, typer.Option(help="A label that is present. Repeatable.")] = None,
+    no: Annotated[list[str] | None, typer.Option(help="A label that is absent. Repeatable.")] = None,
+    unsure: Annotated[list[str] | None, typer.Option(help="A label that you cannot decide. Repeatable.")] = None,
+    others_no: Annotated[bool, typer.Option("--others-no", help="All other labels are absent.")] = False,
     skip: Annotated[bool, typer.Option("--skip", help="Give the leased question back.")] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Take your last answer back.")] = False,
-    correct: Annotated[bool, typer.Option("--correct", help="Change what you said before.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Undo your last answer.")] = False,
+    correct: Annotated[bool, typer.Option("--correct", help="Replace your earlier answer.")] = False,
     who: Who = None,
     as_json: AsJson = False,
 ) -> None:
     """Save answers: to a leased question, to an item, or a file of them.
 
-    What is said is on disk when the command ends with exit code 0. Exit code 5: the answer came too late, its label is
-    retired, or the lease was given to somebody else than --who. Without --who a lease answers for the one who has it.
-    What the same person said before, and still stands, is not saved again: a file may be told twice.
+    If the command ends with exit code 0, the answers are on disk. Exit code 5: the answer came too late, its label is
+    retired, or the lease belongs to somebody else than --who. Without --who the answer is saved for the owner of the
+    lease. An answer that the same person gave before, and that still counts, is not saved again: you may give a file
+    twice.
 
     **Examples**
 

@@ -10,10 +10,10 @@ import typer
 
 from labelwise.cli._projects import AsJson, ProjectPlace, served
 
-user = typer.Typer(no_args_is_help=True, help="Add, list and remove those who may label on the page.")
+user = typer.Typer(no_args_is_help=True, help="Add, list and remove the people who may label on the page.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The name that answers are saved under.")]
-Address = Annotated[str, typer.Option(help="The address of the page, as the user reaches it.")]
+Address = Annotated[str, typer.Option(help="Address at which the user opens the page.")]
 
 
 @user.command()
@@ -23,7 +23,7 @@ def add(
     admin: Annotated[bool, typer.Option("--admin", help="May also manage labels and see everybody's answers.")] = False,
     at: Address = "http://127.0.0.1:8000",
 ) -> None:
-    """Add somebody and print a link that signs him in, once. It is good for a week.
+    """Add a user and print a link to sign in with. The link works once, for a week.
 
     **Examples**
 
@@ -38,14 +38,14 @@ def add(
 
 @user.command()
 def link(project: ProjectPlace, name: Name, at: Address = "http://127.0.0.1:8000") -> None:
-    """Print another one-time link, for a second browser or when a session is over."""
+    """Print another one-time link, for a second browser or after a session has ended."""
     with served(project) as found:
         _print_link(at, found.people.link(name))
 
 
 @user.command("list")
 def list_users(project: ProjectPlace, as_json: AsJson = False) -> None:
-    """List who may sign in, and as what."""
+    """List the users and their roles."""
     with served(project) as found:
         users = found.people.all()
     if as_json:
@@ -59,7 +59,7 @@ def list_users(project: ProjectPlace, as_json: AsJson = False) -> None:
 
 @user.command()
 def remove(project: ProjectPlace, name: Name) -> None:
-    """Sign somebody out for good. The answers stay."""
+    """Remove a user, who is signed out at once. The answers stay."""
     with served(project) as found:
         found.people.remove(name)
 
@@ -67,12 +67,12 @@ def remove(project: ProjectPlace, name: Name) -> None:
 @user.command()
 def token(
     project: ProjectPlace,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The program, say label-studio.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the program, such as label-studio.")],
     remove: Annotated[bool, typer.Option("--remove", help="Refuse its token from now on.")] = False,
 ) -> None:
-    """Print a token for a program that reads predictions and sends answers, see the page on Label Studio.
+    """Print a token for a program that reads predictions and sends answers, such as Label Studio.
 
-    A program has one token: a new one takes the place of the old one.
+    A program has one token: a new one replaces the old one.
 
     **Examples**
 

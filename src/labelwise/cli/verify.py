@@ -38,10 +38,10 @@ def verify(
 ) -> None:
     """Check that a project or a backup is whole: the file, every event, and that what is known follows from them.
 
-    Only reads, also while the project is served; an older version is looked at as it is. Exit code 0: sound. 7: it is
-    damaged. 8: nothing is damaged, but something is suspicious, such as two answers of one person to one question
+    The command only reads, also while the project is served, and does not change an older version. Exit code 0: sound.
+    7: damaged. 8: nothing is damaged, but something is suspicious, such as two answers of one person to one question
     within a second. In projects with --overlap an earlier version of the page gave one person both copies of a
-    question; the second one's "no" then outweighed what was marked in the first.
+    question; the "no" of the second copy then outweighed the marks of the first.
 
     --repair makes a backup, then takes back the copy that nobody filled in, by undo events: nothing is deleted.
 
@@ -108,7 +108,7 @@ def _advise(verdict: Verdict) -> None:
             typer.echo(f"in {counted(clear, 'case')} one copy was not filled in: --repair takes it back")
         if clear < len(verdict.doubled):
             left = counted(len(verdict.doubled) - clear, "case")
-            typer.echo(f"in {left} both may be meant: --doubled FILE.csv lists them; answer those items anew")
+            typer.echo(f"in {left} both may be meant: --doubled FILE.csv lists them; answer those items again")
 
 
 def _repair(project: str, verdict: Verdict, keep: Path | None, yes: bool) -> None:
@@ -121,7 +121,7 @@ def _repair(project: str, verdict: Verdict, keep: Path | None, yes: bool) -> Non
     from labelwise.labelling.store import Store
 
     if verdict.state == DAMAGED:
-        raise Damaged(f"{verdict.location} is damaged; that is not mended by --repair: restore a sound backup")
+        raise Damaged(f"{verdict.location} is damaged; --repair cannot help: restore a sound backup")
     clear = [each for each in verdict.doubled if each.take_back is not None]
     if not clear:
         typer.echo("there is nothing to repair", err=True)
