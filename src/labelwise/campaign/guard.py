@@ -1,8 +1,8 @@
-"""A guard over a strategy: the share of random questions follows from what they say of the strategy's answers.
+"""A guard over a strategy: it raises the share of random questions if the strategy does not pay.
 
-Choosing questions can be far worse than drawing them, and nobody knows beforehand where. The random answers of a
-campaign can tell: of two models that learnt from equally many answers, one from random ones alone and one partly from
-those of the strategy, which ranks the labels of random items better that neither has seen?
+Chosen questions can be far worse than random ones, and nobody knows beforehand on which data. The random answers of a
+campaign show it. Two models learn from equally many answers: one from random answers only, the other partly from the
+strategy's. Which of them better ranks the labels of random items that neither has seen?
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ class Guard:
     """How far a campaign trusts its strategy.
 
     A campaign asks at random with probability `control` + (1 − `control`) Φ(−z). z is `trust` plus the evidence: the
-    gain of the strategy's answers over random ones in standard errors, looked at whenever the answers have doubled. A
-    strategy that does not pay is pulled to random, one that pays is left alone.
+    gain of the strategy's answers over random ones, in standard errors, computed whenever the answers have doubled. So
+    if the strategy does not pay, more questions become random.
 
     Parameters
     ----------
     control : float
-        The share of random questions that always stays, for base rates, thresholds and honest estimates.
+        The smallest share of random questions, for base rates, thresholds and unbiased estimates.
     trust : float, optional
-        In the strategy, before anything is known, in standard errors. By default 0 (half of the questions at random)
-        where whole items are asked about, since choosing those seldom pays, and 2 for pairs, where it mostly does.
+        Trust in the strategy before any evidence, in standard errors. Default: 0 (half of the questions are random) for
+        whole items, because choosing them seldom pays, and 2 for pairs, because choosing them mostly does.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class Guard:
             raise ValueError(f"a guard needs a share of random questions above 0 and up to 1, got {self.control!r}")
 
     def share(self, target: str, evidence: float = 0.0) -> float:
-        """Of random questions, in a campaign that asks for "items" or "pairs"."""
+        """Share of random questions in a campaign that asks for "items" or "pairs"."""
         trust = self.trust if self.trust is not None else (2.0 if target == "pairs" else 0.0)
         return float(self.control + (1 - self.control) * ndtr(-(trust + evidence)))
 
@@ -75,7 +75,7 @@ def evidence_point(n_answers: int) -> int:
 
 
 def strategy_evidence(told: Told, X: Any, learn: Learn, rng: np.random.Generator) -> float:
-    """By how many standard errors the strategy's answers beat as many random ones; 0 where there is too little to say.
+    """By how many standard errors the strategy's answers beat the same number of random ones; 0 if there are too few.
 
     The random items, those with yes and no among random answers, are hidden in turn. One model learns from the random
     answers that are left; the other from the first half of these and the strategy's first answers in place of the rest.

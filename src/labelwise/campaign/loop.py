@@ -26,9 +26,9 @@ from labelwise.records.costs import Costs, Spent
 
 
 class Model(Protocol):
-    """What a campaign needs of a model; `partial_fit(X, Y, observed=...)` is used where it exists.
+    """What a campaign needs of a model; `partial_fit(X, Y, observed=...)` is used if the model has it.
 
-    Answers added in pieces must then teach the same as in one batch, or a resumed campaign would ask otherwise.
+    Learning in pieces must then give the same as one batch; otherwise a resumed campaign would ask other questions.
     """
 
     def fit(self, X: Any, Y: Any, observed: Any = None) -> Any: ...
@@ -39,38 +39,37 @@ class Model(Protocol):
 class Campaign:
     """Learn the labels of a pool of items by asking a few well-chosen questions.
 
-    The state of a campaign is its data, its settings and the list of answers: one rebuilt from the same three
-    believes the same and asks the same next question. The model is derived from them. It is fitted from scratch after
-    1, 2, 3, 4, 5, 7, 9, 12, ... answers (each step a quarter more than the one before); in between, new answers are
-    added by its `partial_fit`. A model without `partial_fit` is fitted on everything each time.
+    The state of a campaign is its data, its settings and the list of answers. A campaign rebuilt from the same three
+    has the same beliefs and asks the same next question. The model is derived from them. It is fitted from scratch
+    after 1, 2, 3, 4, 5, 7, 9, 12, ... answers (each step a quarter more than the one before); in between, its
+    `partial_fit` adds new answers. A model without `partial_fit` is fitted on everything each time.
 
     Parameters
     ----------
     data : LabelData
         The pool. Labels that are observed in it count as known from the start.
     model : estimator with `fit(X, Y, observed=)` and `posterior(X)`, or a name in `labelwise.models.BY_NAME`, optional
-        By default `LabelGP("rbf+linear")` where pairs are asked and `AutoModel` where whole items are; "auto" is
-        `AutoModel`. Cloned; the one given is never fitted. A `random_state` left at None is set to the campaign's.
+        Default: `LabelGP("rbf+linear")` for pairs and `AutoModel` for whole items; "auto" is `AutoModel`. The campaign
+        fits a clone, never the model itself. If its `random_state` is None, the clone gets the campaign's.
     strategy : object with `target` and `choose(posterior, closed, n, rng)`, or a name in `labelwise.queries.BY_NAME`
-        What to ask, see `labelwise.queries`: by default (item, label) pairs by `BalancedPairs` from 20 labels on, and
-        whole items by `LabelCovariance` below, also as "auto"; "items" and "pairs" take the one or the other. One with
-        `looks_at_answers = True` is also handed `known`, the pool with
-        its features and all answers, one with `looks_at_costs = True` the `costs`.
+        What to ask, see `labelwise.queries`. Default, or "auto": (item, label) pairs by `BalancedPairs` for 20 labels
+        or more, whole items by `LabelCovariance` for fewer; "items" and "pairs" choose one of the two. A strategy with
+        `looks_at_answers = True` also gets `known`, the pool with its features and all answers; one with
+        `looks_at_costs = True` gets the `costs`.
     decision : object with `decide(posterior)`, optional
         How `predict` turns beliefs into label sets; by default the labels more likely present than not.
     start : int, optional
-        Random items that are answered in full before the strategy takes over; by default 20 where the strategy was not
-        given and 0 where it was.
+        Random items that are answered in full before the strategy chooses. Default: 20, or 0 if you pass a strategy.
     control : float or Guard, optional
-        Share of the questions that is drawn at random instead, marked `reason="control"`: an honest sample of the pool
-        for base rates and error estimates. A `Guard` raises it where the strategy does not pay; that is the default
-        where the strategy was not given, and 0 where it was.
+        Share of the questions that are drawn at random and marked `reason="control"`: an unbiased sample of the pool
+        for base rates and error estimates. A `Guard` raises the share if the strategy does not pay. Default: a `Guard`,
+        or 0 if you pass a strategy.
     costs : Costs, optional
         What reading an item, picking a label and answering cost, in seconds: `spent` sums them up, and a strategy with
         `looks_at_costs = True` weighs them. By default the strategy's. Without any, `spent` takes `Costs.short_text()`,
         and to the strategy all answers cost the same.
     random_state : int
-    answers : answers told earlier, to go on where a campaign stopped
+    answers : earlier answers, to continue a campaign
 
     Examples
     --------
@@ -130,17 +129,17 @@ class Campaign:
 
     @property
     def data(self) -> LabelData:
-        """The pool as it was given, with the items and labels added since; the answers are not in it."""
+        """The pool, with the items and labels added since, but without the answers."""
         return self._data
 
     @property
     def answers(self) -> tuple[Answer, ...]:
-        """Everything told so far, oldest first."""
+        """All answers so far, oldest first."""
         return tuple(self._book.answers)
 
     @property
     def new_labels(self) -> dict[str, NewLabel]:
-        """What was said of labels to guess them by; give it again, by `guess_label`, to a campaign that is rebuilt."""
+        """The hints of labels; to rebuild a campaign, give them to it again by `guess_label`."""
         return dict(self._new_labels)
 
     def labelled(self) -> LabelData:
@@ -154,10 +153,10 @@ class Campaign:
         return self._book.spent(self.costs)
 
     def base_rates(self) -> npt.NDArray[np.float64]:
-        """(q,) share of the items that have each label, by random answers alone; NaN for one without any.
+        """(q,) share of the items that have each label, from random answers only; NaN for a label without any.
 
-        Chosen questions are asked where a label may be present: their answers say nothing of how common it is. For
-        `labelwise.ClassMass(campaign.base_rates())`.
+        A strategy asks about items that may have a label, so its answers do not show how common the label is. Use the
+        rates in `labelwise.ClassMass(campaign.base_rates())`.
         """
         yes, no = self._book.random_counts()
         return np.divide(yes, yes + no, out=np.full(yes.size, np.nan), where=yes + no > 0)
@@ -169,11 +168,11 @@ class Campaign:
     # -- the loop -----------------------------------------------------------------------------------------------------
 
     def ask(self, n: int = 1, *, exclude: Iterable[str | tuple[str, str]] = ()) -> list[Question]:
-        """The n questions most worth asking now, best first; fewer where fewer are open.
+        """The n questions most worth asking now, best first; fewer if fewer are open.
 
-        Questions about one item stand together, at the place of the first: it is read once.
-        Asking changes nothing: until the next `tell` the same call gives the same questions. Items, or (item, label)
-        pairs, in `exclude` (already with somebody, or skipped) are left out.
+        Questions about one item come together, so that a person reads it once. Asking changes nothing: until the next
+        `tell` the same call gives the same questions. `exclude` lists items, or (item, label) pairs, to leave out, such
+        as those that somebody holds or has skipped.
         """
         check_number(n)
         rng = np.random.default_rng([self.random_state, len(self._book)])
@@ -194,7 +193,7 @@ class Campaign:
         return by_item(begin + interleave(asked, chosen, drawn))
 
     def random_share(self) -> float:
-        """The probability that a question is drawn at random; under a guard it follows the evidence."""
+        """The probability that a question is drawn at random; with a guard it depends on the evidence."""
         if not isinstance(self.control, Guard):
             return self.control
         point = evidence_point(len(self._book))
@@ -205,10 +204,10 @@ class Campaign:
         return self.control.share(self.strategy.target, self._evidence[1])
 
     def ask_about(self, items: LabelData, n: int) -> list[Question]:
-        """The n questions most worth asking about these items, given what is known of their own labels.
+        """The n questions most worth asking about these items, given their known labels.
 
-        For items outside the pool, say the patients of today: what the campaign has learnt from the pool, and the
-        labels observed in `items`, decide which label to pay for next. See `labelwise.queries.Diagnosis`.
+        The items are not in the pool, for example the patients of today. What the campaign has learnt from the pool,
+        and the labels observed in `items`, decide which label to pay for next. See `labelwise.queries.Diagnosis`.
         """
         check_number(n)
         self._data.check_alike(items)
@@ -219,16 +218,16 @@ class Campaign:
         return as_questions(items, closed, (choice.rows, choice.labels, choice.scores), "strategy")
 
     def tell(self, answers: Answer | Iterable[Answer]) -> None:
-        """Take in answers: all of them, or none where one is wrong.
+        """Take answers: all of them, or none if one is invalid.
 
-        An answer that contradicts an earlier one needs `correction=True`; saying the same again changes nothing.
+        An answer that contradicts an earlier one needs `correction=True`; repeating an answer changes nothing.
         """
         self._book.add([answers] if isinstance(answers, Answer) else answers)
 
     def believe(self, X: Any = None) -> LabelPosterior:
-        """Beliefs about new items, or about the pool; before anything is known, one half for every label.
+        """Beliefs about new items, or about the pool; before the first answer, one half for every label.
 
-        Columns of a data frame go by their names, in any order; missing, unexpected and repeated ones are refused.
+        Columns of a data frame are matched by name, in any order; missing, unexpected and repeated ones are refused.
         """
         model = self.fitted()
         if X is None:
@@ -251,13 +250,13 @@ class Campaign:
         return sets
 
     def learnt_labels(self) -> npt.NDArray[np.bool_]:
-        """(q,) labels that somebody has said yes to, or that were given something to guess them by."""
+        """(q,) labels with a yes so far, or with a hint."""
         return self._book.labels_with_yes() | np.isin(self._data.label_names, list(self._new_labels))
 
     def status(self) -> Standing:
-        """How the campaign stands, judged by its random questions: F1, what the strategy is worth, whether to go on.
+        """How the campaign stands, judged by its random questions: F1, gain of the strategy, advice whether to go on.
 
-        It fits the model some twenty times, each time without the items it is judged by.
+        It fits the model about twenty times, each time without the items that judge it.
         """
         told = self._book.told()
         rng = np.random.default_rng([self.random_state, len(self._book), 2])
@@ -268,9 +267,9 @@ class Campaign:
     def add_label(
         self, name: str, *, like: Mapping[str, float] | None = None, counts: Mapping[str, float] | None = None
     ) -> Self:
-        """One more label, unknown for every item so far; with `like` or `counts` it starts from a guess.
+        """Add a label, unknown for every item so far. With `like` or `counts` it starts from a hint.
 
-        In a model that was given co-occurrence counts those of the new label are unknown.
+        If the model has co-occurrence counts, those of the new label are unknown.
         """
         data = self._data.with_label(name)
         start = None if like is None and counts is None else NewLabel.of(name, data.label_names, like, counts)
@@ -282,10 +281,10 @@ class Campaign:
     def guess_label(
         self, name: str, *, like: Mapping[str, float] | None = None, counts: Mapping[str, float] | None = None
     ) -> Self:
-        """Guess a label that nobody was asked about yet from how it goes with others, until answers take over.
+        """Give a hint for a label without answers: which labels it occurs with. Its answers take over.
 
-        `like`: for some labels, the share of their items that carry this one, too. `counts`: for some labels, how many
-        items of the pool carry both.
+        `like`: for some labels, the share of their items that have this one, too. `counts`: for some labels, the number
+        of items of the pool that have both.
         """
         self._book.column(name)
         self._new_labels[name] = NewLabel.of(name, self._data.label_names, like, counts)
@@ -293,7 +292,7 @@ class Campaign:
         return self
 
     def add_items(self, more: LabelData) -> Self:
-        """More items for the pool, with the same features and labels; labels observed in them count as known."""
+        """Add items to the pool, with the same features and labels; labels observed in them count as known."""
         self._use(self._data.with_items(more))
         return self
 
@@ -308,7 +307,7 @@ class Campaign:
         self._guesses = GuessLearner(data, self._new_labels, self._fresh_model)
 
     def fitted(self) -> Any:
-        """The model that follows from the answers so far, or None where nothing is known."""
+        """The model fitted to the answers so far, or None if nothing is known."""
         n = len(self._book)
         if self._book.is_empty:
             return None

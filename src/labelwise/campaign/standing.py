@@ -1,4 +1,4 @@
-"""How a campaign stands: what the random share of its questions says of the error, of the strategy, and of stopping."""
+"""How a campaign stands, judged by its random questions: the error, the gain of the strategy, and whether to stop."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ SHARES = (0.25, 0.5, 1.0)  # of the answers that the random model had, for the s
 class Standing:
     """A campaign at one moment, judged by its random questions.
 
-    Every figure is of items that the model judged had not learnt from: the random items in turn are hidden from it.
+    Every figure is of items that the judged model has not learnt from: the random items are hidden from it in turn.
 
     Attributes
     ----------
     spent : Spent
         Items read, answers given and what they cost.
     random_items, random_answers, random_labels : int
-        What the figures rest on: items asked about at random, answers to these questions, labels found by them.
+        The basis of the figures: items asked about at random, answers to these questions, labels found by them.
     f1 : IntervalEstimate or None
-        Micro-F1 of the predictions; None with fewer than 20 random items, or where none has or is given a label.
+        Micro-F1 of the predictions; None with fewer than 20 random items, or if none has or gets a label.
     over_random : IntervalEstimate or None
         F1 by the strategy's first answers less that by random ones, with equally many of both.
     saved : IntervalEstimate or None
-        Share of the answers that the strategy spared until it was better than the random answers; 0 where it was not.
+        Share of the answers that the strategy saves until it is better than the random answers; 0 if it is not.
     per_doubling : IntervalEstimate or None
-        What the second half of the answers brought: about what doubling them will bring, at best.
+        Gain of the second half of the answers: at best, doubling them will bring about the same.
     calibration : mapping or None
-        How often labels are there among those believed so likely: `bins` of the probability, and the mean `error`.
+        How often labels are present, for `bins` of their probability, and the mean `error`.
     advice : str
         Whether to go on, and why.
     """
@@ -92,7 +92,7 @@ def stand(told: Told, spent: Spent, X: Any, learn: Learn, decide: Decide, rng: n
     judged = RandomAnswers.of(told)
     counts = (spent, judged.items.size, int(judged.known.sum()), int(judged.Y.sum()))
     if not judged.items.size:
-        return Standing(*counts, "ask some questions at random, say control=0.1, to judge by")
+        return Standing(*counts, "no random questions to judge by: ask some at random, for example with control=0.1")
     if judged.items.size < MIN_RANDOM_ITEMS:
         few = f"{judged.items.size} random item{'s say' if judged.items.size > 1 else ' says'} little"
         return Standing(*counts, f"go on: {few}, {MIN_RANDOM_ITEMS} are needed to judge by")
@@ -150,7 +150,7 @@ def _advice(doubling: IntervalEstimate) -> str:
     said = f"the second half of the answers brought {100 * doubling.value:+.1f} points of F1"
     said += f" ({100 * doubling.low:+.1f} to {100 * doubling.high:+.1f})"
     if doubling.high < MIN_GAIN:
-        return f"stop: {said}, and as many more will hardly bring more"
+        return f"stop: {said}; the same number again is unlikely to bring more"
     return f"go on: {said}"
 
 

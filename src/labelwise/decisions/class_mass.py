@@ -16,12 +16,12 @@ from labelwise.posterior import LabelPosterior
 
 @dataclass(frozen=True, eq=False)
 class ClassMass:
-    """Give each label to its most probable items, as many as its share of all items says, rounded.
+    """Give each label to its most probable items; the number of items is its share of all items, rounded.
 
-    Only the order of a label's probabilities matters, so models whose probabilities are badly scaled lose nothing.
-    The shares decide everything else: take them from items drawn at random. Answers to questions that a strategy chose
-    are anything but: it asks where a label may be present. In a campaign use the answers with reason "control" alone.
-    A label of which they have shown no positive is never predicted.
+    Only the order of a label's probabilities matters, so badly scaled probabilities do no harm. The shares decide
+    everything else: take them from items drawn at random. Answers to a strategy's questions are no random sample,
+    because it asks about items that may have a label. In a campaign use only the answers with reason "control". A label
+    without a positive among them is never predicted.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class ClassMass:
     def from_labels(cls, Y: Any, observed: Any = None) -> Self:
         """Shares of yes among the known labels of items drawn at random; 0 for a label that is never known.
 
-        Y is (n, q) of 0 and 1, with NaN for unknown where it is dense; `observed` the mask of known entries.
+        Y is (n, q) of 0 and 1, with NaN for unknown if it is dense; `observed` is the mask of known entries.
         """
         present, known = dense_labels(Y, observed)
         return cls(present.sum(0) / np.maximum(known.sum(0), 1))

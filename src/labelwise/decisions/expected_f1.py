@@ -45,9 +45,9 @@ class ExpectedF1:
     Parameters
     ----------
     average : "macro" or "samples"
-        Macro-F1 is a property of a batch: how many items get a label depends on how many others are more likely to
-        have it, so decide over as many items as there are, never one by one; see `cautious`. The sample-wise rule looks
-        at one item at a time.
+        Macro-F1 is a property of a batch: how many items get a label depends on how many others are more likely to have
+        it. So decide on all items at once, never one by one; see `cautious`. The sample-wise rule looks at one item at
+        a time.
     beta : float
         Above 1 recall weighs more, below 1 precision.
     method : "independent" or "samples"

@@ -19,12 +19,11 @@ class TopLabels:
     Parameters
     ----------
     count : int, "average" or "expected"
-        The same number for all items; the number of labels the batch is believed to have per item, rounded and at
-        least one, which depends on the batch; or each item's own believed number of labels, rounded, which may be
-        none. That number is the sum of the item's probabilities, unless the model has a better idea of it, as
-        `OrthogonalTargetGP` has.
+        An int is the same number for all items. "average" is the expected number of labels per item of the batch,
+        rounded and at least one. "expected" is each item's own expected number, rounded, which may be 0. That number is
+        the sum of the item's probabilities, unless the model estimates it better, as `OrthogonalTargetGP` does.
     by : "probability" or "ranking"
-        What "most" goes by: the probabilities, or what the model itself ranks labels by, such as its decoder.
+        Order of the labels: their probabilities, or the model's own ranking, such as that of its decoder.
 
     Examples
     --------

@@ -22,8 +22,8 @@ class TunedThreshold:
     values : (q,) array
         Threshold of each label; −inf keeps everything, inf nothing.
     held_out_score : float
-        Macro-F (of labels with a held-out positive) or sample-wise F on the rows the thresholds were tuned on: too
-        high, the more so the fewer positives a label has.
+        Macro-F (of labels with a held-out positive) or sample-wise F on the rows the thresholds were tuned on. It is
+        too high, more so for labels with few positives.
     average, beta
         What they were tuned for.
 
@@ -60,14 +60,14 @@ class TunedThreshold:
         probabilities : (n, q) array or LabelPosterior
             Predictions for held-out rows, such as those of cross-validation (docs/decisions.md has the loop).
         Y, observed : (n, q) arrays
-            Their labels, NaN for unknown where dense, and the mask of known entries. Unknown entries have no say.
+            Their labels, NaN for unknown if dense, and the mask of known entries. Unknown entries are ignored.
         average : "macro" or "samples"
             One threshold per label, or one for all labels that is best per item on average (an item without known
-            labels that is given none counts 1).
+            labels that gets none counts 1).
         beta : float
         min_positives : int
-            A label with fewer held-out positives is given the threshold that is best for all entries together:
-            tuned on a handful, its own is mostly noise.
+            A label with fewer held-out positives gets the threshold that is best for all entries together, because its
+            own threshold would be mostly noise.
         """
         check_measure(average, beta)
         given = probabilities.probabilities() if isinstance(probabilities, LabelPosterior) else probabilities

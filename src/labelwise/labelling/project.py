@@ -72,7 +72,7 @@ class Predictions:
 
 
 class Project(ServedProject):
-    """Open a project that `Project.create` or `labelwise new` made.
+    """A campaign with a store. `Project(location)` opens what `Project.create` or `labelwise new` has made.
 
     Parameters
     ----------
@@ -103,15 +103,15 @@ class Project(ServedProject):
         images: str | None = None,
         **settings: Any,
     ) -> Project:
-        """Make a project from items, labels, and whatever is known of them already.
+        """Make a project from items and labels, with the labels that are known already.
 
         Parameters
         ----------
         location : path of a new SQLite file, or the address of a PostgreSQL database without a project
         data : LabelData
-        text, images : the field of `data.items` to make features of, or "" where an item is that itself
+        text, images : the field of `data.items` to make features of, or "" if the item itself is the text or picture
             Without either, `data.X` is kept as the features.
-        settings : see `labelwise.labelling.Settings.of`; what is left out is as in a `labelwise.Campaign`
+        settings : see `labelwise.labelling.Settings.of`; the defaults are those of a `labelwise.Campaign`
         """
         chosen = Settings.of(n_labels=data.n_labels, **settings, features=_features(data, text, images))
         Featurizer(chosen.features).fit(data.items or ())  # texts without a word are told before anything is made
@@ -128,10 +128,10 @@ class Project(ServedProject):
     # -- asking and telling -------------------------------------------------------------------------------------------
 
     def ask(self, n: int = 1, *, who: str = OWNER) -> list[Lease]:
-        """Up to n questions for a person, each his until he answers, skips, or the time is over.
+        """Up to n questions for a person, who holds them until they answer, skip, or the lease ends.
 
-        Where none is ready and no worker is running, they are made now, in this process. Nobody holds more than
-        `MOST_HELD` questions: who asks for more gets those that he holds.
+        If no question is ready and no worker is running, questions are made now, in this process. A person holds at
+        most `MOST_HELD` questions; a person who asks for more gets those that they hold.
         """
         n = min(n, MOST_HELD)
         leases = self.service.ask(who, n)
@@ -141,26 +141,26 @@ class Project(ServedProject):
         return leases
 
     def tell(self, answers: Answer | Iterable[Answer], *, who: str = OWNER) -> list[Receipt]:
-        """Save answers; on disk when this returns. See `Service.tell`."""
+        """Save answers; they are on disk when this returns. See `Service.tell`."""
         return self.service.tell([answers] if isinstance(answers, Answer) else answers, who)
 
     def record(self, events: Iterable[Event]) -> int:
-        """Add what people did elsewhere, with who, when and why; how much of it was new.
+        """Add events from elsewhere, with who, when and why; returns how many were new.
 
-        What is here already (the same person, moment and item) is passed over, so that a file can be taken in twice.
+        Events that are here already (same person, moment and item) are skipped, so that a file can be imported twice.
         """
         with self.store.writing() as connection:
             return _record(connection, list(events))
 
     def refresh(self) -> None:
-        """Train on everything answered so far and make questions ready, in this process."""
+        """Train on all answers so far and prepare questions, in this process."""
         worker = self.worker()
         while worker.step():
             pass
         worker.keep_model()
 
     def worker(self, **options: Any) -> Worker:
-        """A worker for this project, to be run in a process of its own."""
+        """A worker for this project, to run in its own process."""
         return Worker(self.store, self.settings, **options)
 
     # -- what is known ------------------------------------------------------------------------------------------------
@@ -172,18 +172,18 @@ class Project(ServedProject):
         return learner
 
     def campaign(self) -> Campaign:
-        """A `Campaign` over what is in the store now: to believe, predict and try things; the store does not follow."""
+        """A `Campaign` with the answers that are in the store now. Answers told to it do not reach the store."""
         return self.learner().campaign
 
     def standing(self) -> Standing:
-        """How the project stands by its random questions, judged now: see `labelwise.Campaign.status`.
+        """How the project stands, judged now by its random questions: see `labelwise.Campaign.status`.
 
-        The worker judges it whenever the answers have grown by a quarter: that is what status and page show.
+        Status and page show the result of the worker, which judges whenever the answers have grown by a quarter.
         """
         return self.campaign().status()
 
     def labelled(self) -> LabelData:
-        """The items with everything that is known of their labels."""
+        """The items with all known labels."""
         return self.learner().data()
 
     def predict(
@@ -221,9 +221,9 @@ class Project(ServedProject):
         return Predictions(data.item_ids, labeller.label_names, sets, probabilities, unlearnt, left_out)
 
     def model(self) -> TrainedLabeller:
-        """The model of everything answered so far, trained now, in this process, where no worker is running.
+        """The model of all answers so far. If no worker is running, it is trained now, in this process.
 
-        Beside a worker it is the last one that the worker has kept; so it is where the training fails.
+        If a worker is running, or if the training fails, it is the last model that a worker has kept.
         """
         kept = self._kept_model()
         if kept is not None:
@@ -247,7 +247,7 @@ class Project(ServedProject):
         return None if is_old and self.is_settled else kept  # a worker was killed before it wrote the file
 
     def rebuild(self) -> None:
-        """Throw away all that is derived (questions, trainings, model) and make it anew from the answers."""
+        """Delete everything derived (questions, trainings, model) and make it again from the answers."""
         with self.store.writing() as connection:
             clear_questions(connection)
             forget_trainings(connection)
@@ -258,9 +258,9 @@ class Project(ServedProject):
     # -- more items ---------------------------------------------------------------------------------------------------
 
     def add_items(self, data: LabelData, *, who: str = OWNER) -> int:
-        """More items, with the labels that are known of them; how many were new.
+        """Add items with their known labels; returns how many were new.
 
-        Items that are here already, and are the same, are passed over; labels that were not known of them are added.
+        Items that are here already, and are the same, are skipped; known labels that are new are added.
         """
         with self.store.writing() as connection:
             new = [name for name in data.label_names if name not in read_labels(connection).names]

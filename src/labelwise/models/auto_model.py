@@ -24,20 +24,19 @@ STACKING_STEPS, STACKING_TOLERANCE = 200, 1e-6
 
 
 class AutoModel(ModelAverage):
-    """`LabelGP` and logistic regression in one: shares by the likelihood of answers each had not learnt from.
+    """A weighted mean of `LabelGP` and logistic regression, with weights from held-out answers.
 
-    In `fit` every third of the items is foretold from the other two, by every model; the shares of the models are those
-    under which the answers held back are most likely. The kernel that `LabelGP` chose on everything is kept for it, so
-    the choice costs a few solutions and no search. A mean of models is seldom worse than the best of them, and where
-    one of them fails its share vanishes.
+    In `fit` every model predicts each third of the items from the other two thirds. The weights maximise the likelihood
+    of these held-out answers. `LabelGP` keeps the kernel that it chose on all items, so the weights cost a few
+    solutions and no search. A mean of models is seldom worse than the best of them, and a model that fails gets weight
+    0.
 
     Parameters
     ----------
     models : sequence of models, optional
-        By default `LabelGP` and `BinaryRelevance`. They are cloned; those with a `random_state` that is None get this
-        one's.
+        Default: `LabelGP` and `BinaryRelevance`. They are cloned; a clone whose `random_state` is None gets this one's.
     scale : "auto" or "none"
-        How the default models prepare features; models that are given have their own way.
+        How the default models prepare features; models that you pass use their own.
     random_state : int, RandomState, Generator or None
         Draws the thirds.
 
@@ -45,7 +44,7 @@ class AutoModel(ModelAverage):
     ----------
     models_ : list of fitted models
     weights_ : (m,) array
-        Their shares, which sum to 1.
+        Their weights, which sum to 1.
 
     Examples
     --------
@@ -72,9 +71,9 @@ class AutoModel(ModelAverage):
         self.weights_ = self._weigh()
 
     def partial_fit(self, X: Any, Y: Any, observed: Any = None, *, classes: Any = None) -> Self:
-        """Add answers; the shares stay. A model without `partial_fit` is fitted on everything.
+        """Add answers; the weights do not change. A model without `partial_fit` is fitted on everything.
 
-        `classes` is taken for scikit-learn's sake; the classes of a label are always 0 and 1.
+        `classes` is there for scikit-learn only: the classes of a label are always 0 and 1.
         """
         if not hasattr(self, "models_"):
             return self.fit(X, Y, observed)

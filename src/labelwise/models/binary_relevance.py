@@ -23,9 +23,9 @@ C = 10.0  # of the default classifier, which then does well on rows of unit leng
 class BinaryRelevance(LabelModel):
     """One classifier per label, each fitted on the rows where its label was answered.
 
-    By default a logistic regression with C = 10, penalised as in liblinear (the intercept, too); all labels are solved
-    together, to the optimum. A label with answers of one kind only, or none, is given a constant probability:
-    (positives + ½) / (answers + 1), and for one that was never answered the mean of the others.
+    The default is a logistic regression with C = 10, penalised as in liblinear (the intercept, too); all labels are
+    solved together, to the optimum. A label whose answers are all yes or all no gets the constant probability
+    (positives + ½) / (answers + 1). A label without answers gets the mean of the others.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ class BinaryRelevance(LabelModel):
     scale : "auto" or "none"
         How features are prepared for the logistic regression. "auto": columns of dense features standardised, unless
         they look like principal axes, then rows scaled to unit length; rows of at most ten dense features keep their
-        lengths. A classifier that is given sees the features as they are: give a pipeline to prepare them.
+        lengths. A classifier that you pass gets the features unchanged: pass a pipeline to prepare them.
     n_jobs : int, optional
-        Labels fitted side by side, as in joblib, where a classifier is given.
+        Labels fitted in parallel, as in joblib, if a classifier is given.
     random_state : int, RandomState or None
-        Handed to every clone that has a `random_state`.
+        Passed to every clone that has a `random_state`.
 
     Attributes
     ----------

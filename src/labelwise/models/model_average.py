@@ -39,9 +39,9 @@ class ModelAverage(LabelModel):
     Parameters
     ----------
     models : sequence of models, optional
-        They are cloned; those with a `random_state` that is None get this one's.
+        They are cloned; a clone whose `random_state` is None gets this one's.
     scale : "auto" or "none"
-        How the default two prepare features; models that are given have their own way.
+        How the two default models prepare features; models that you pass use their own.
     random_state : int, RandomState, Generator or None
 
     Attributes
@@ -71,7 +71,7 @@ class ModelAverage(LabelModel):
         self.random_state = random_state
 
     def fit(self, X: Any, Y: Any, observed: Any = None) -> Self:
-        """Learn from items X (n, d) and labels Y (n, q) of 0, 1 and, where unknown, NaN or not `observed`."""
+        """Learn from items X (n, d) and labels Y (n, q) of 0 and 1; unknown entries are NaN or not `observed`."""
         made = _clones(self._default_models() if self.models is None else self.models, self.random_state)
         X, Y, observed = self._check_training(X, Y, observed)
         self.models_ = [model.fit(X, Y, observed=observed) for model in made]
@@ -80,7 +80,7 @@ class ModelAverage(LabelModel):
 
     @available_if(_all_extend)
     def partial_fit(self, X: Any, Y: Any, observed: Any = None, *, classes: Any = None) -> Self:
-        """Add answers to every model, where all of them can; `classes` is taken for scikit-learn's sake."""
+        """Add answers to every model, where all of them can; `classes` is there for scikit-learn only."""
         if not hasattr(self, "models_"):
             return self.fit(X, Y, observed)
         X, Y, observed = self._check_training(X, Y, observed, reset=False)

@@ -28,14 +28,14 @@ class AdaptiveMargin:
     """Max-margin uncertainty u and inconsistency of the label count c, as u^β c^(1−β), with β chosen for each batch.
 
     With f the log-odds of the labels, u is one over the gap between the lowest f of a predicted label and the highest
-    of the others; where there is none of one kind, its boundary f = 0 takes the place. c is the distance of the number
-    of predicted labels to the mean number of answered items. Labels that were answered count as they were answered
-    and do not narrow the gap.
+    of the others; if there is none of one kind, the boundary f = 0 replaces it. c is the difference between the number
+    of predicted labels and the mean number of labels of answered items. Answered labels count as answered and do not
+    narrow the gap.
 
-    Of several β the one is taken whose batch, had it been answered as predicted, would leave the lowest error on items
-    that were not asked, as far as that shows without answers: the mean of the largest hinge loss of a predicted label
-    and the largest of another. The paper fits all classifiers again for each β. This takes one Newton step of logistic
-    regressions on the features instead, from where the model is. Before anything is known, it asks at random.
+    Of several β the strategy takes the one whose batch, answered as predicted, leaves the lowest error on the other
+    items. Without answers, the error is the mean of the largest hinge loss of a predicted label and the largest of
+    another. The paper fits all classifiers again for each β. This strategy takes one Newton step of logistic
+    regressions on the features instead, from the current model. Before the first answer it asks at random.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class AdaptiveMargin:
     penalty : float
         Of the squared weights in the step: 1 / C of a logistic regression.
     sample : int
-        How many items that were not asked, drawn at random, tell the error.
+        Number of random items, not asked, on which the error is estimated.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class AdaptiveMargin:
     def choose(
         self, posterior: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator, *, known: Known
     ) -> Choice:
-        """Up to n open items: the batch of the best trade-off, walking the pool in blocks."""
+        """Up to n open items: the batch of the best trade-off, reading the pool in blocks."""
         self._check()
         answers = PoolAnswers.of(known, closed.shape)
         rows = open_items(closed)

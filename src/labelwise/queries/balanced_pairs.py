@@ -22,24 +22,24 @@ MOST_EXPECTED = 6.0  # labels of an item, beyond which it counts as explained
 
 @dataclass(frozen=True, eq=False)
 class BalancedPairs:
-    """Share a batch of (item, label) questions among the labels, and ask each label where it is least certain.
+    """Divide a batch of (item, label) questions among the labels, and ask about each label where it is least certain.
 
-    A question aimed at a label finds its rare positives, which random items do not; sharing the batch keeps a few
-    frequent labels, whose items all look uncertain, from taking every question. The share of a label grows with the
-    uncertainty it has left. Chosen pairs of one item come one after the other, so that a person reads it once.
+    A question about one label finds its rare positives, which random items do not. Dividing the batch keeps a few
+    frequent labels, whose items all look uncertain, from taking every question. The share of a label grows with its
+    remaining uncertainty. Chosen pairs of one item follow each other, so that a person reads the item once.
 
-    A label that nobody found yet looks alike on all items. It is asked about items drawn at random, those that the
-    other labels explain least the most often: an item with few likely labels is the place for one not seen so far.
+    A label without any yes so far looks the same on all items. It is asked about random items, and more often about
+    items that the other labels explain least: an item with few likely labels may have one that was not seen so far.
 
     Parameters
     ----------
     focus : float
-        Shares are in proportion to the mean entropy of a label over the pool per price of its answers, to this power: 0
-        gives every label the same number of questions; ½ is best where errors fall as one over the answers. No label
-        gets more than four even shares.
+        Shares are proportional to the mean entropy of a label over the pool per cost of its answers, to this power. 0
+        gives every label the same number of questions; ½ is best if errors fall as one over the answers. No label gets
+        more than four even shares.
     costs : Costs, optional
-        Where reading an item costs something, items for which several labels are worth asking are preferred, by worth
-        per cost. A campaign hands over its own. By default all answers cost the same and reading nothing.
+        If reading an item has a cost, items with several labels worth asking are preferred, by worth per cost. A
+        campaign passes its own. By default all answers cost the same and reading costs nothing.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class BalancedPairs:
         *,
         costs: Costs | None = None,
     ) -> Choice:
-        """Up to n pairs; a score of 1 is what the last question of a label's share is worth."""
+        """Up to n pairs; a score of 1 is the worth of the last question of a label's share."""
         if not 0 <= self.focus <= 1:
             raise ValueError(f"focus must lie between 0 and 1, got {self.focus!r}")
         costs = costs or self.costs or Costs()

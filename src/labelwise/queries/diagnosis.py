@@ -24,20 +24,20 @@ KNOWN_BEFORE_VARIANCE = 10  # "auto" goes over to variance when so many of an it
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """The labels of each item that are most worth asking for, given what is known of it.
+    """The labels of each item that are most worth asking for, given its known labels.
 
-    Hand it beliefs that know the item's other labels, `posterior.given(values, observed)`: the label covariance is
-    what makes one label tell about another.
+    Pass beliefs that include the item's known labels, `posterior.given(values, observed)`: through the label covariance
+    one label informs about another.
 
     Parameters
     ----------
     labels_per_item : int
-        How many labels of an item are asked before the next item's.
+        Number of labels of an item that are asked before the next item's.
     rule : "auto", "near_threshold", "variance", "total_variance" or "mi"
-        Nearest to the threshold; most uncertain, and given those most uncertain again; the label whose answer lowers
-        the summed variance of all labels most; the labels that jointly tell most about the others (mutual information,
-        paper 1). Measured on medical and enron, "near_threshold" is best for the first ten or so answers and "variance"
-        after that: "auto" does that.
+        "near_threshold": nearest to the threshold. "variance": most uncertain, given those asked before.
+        "total_variance": the label whose answer most reduces the summed variance of all labels. "mi": the labels that
+        jointly carry most information about the others (mutual information, paper 1). On medical and enron,
+        "near_threshold" is best for about the first ten answers and "variance" after that: "auto" does that.
     threshold : float or (q,)
         Where a probability turns into a label.
     costs : (q,), optional

@@ -22,22 +22,21 @@ MEASURED = 200  # candidates whose distances say what is usual
 
 @dataclass(frozen=True)
 class Diverse:
-    """Take the questions of another strategy in its order, and pass over those that are nearly asked already.
+    """Take the questions of another strategy in its order, and skip near-duplicates.
 
-    Of a shortlist of the strategy's best questions one is passed over where an item of the batch lies within `radius`
-    of its own, in units of the median distance on the shortlist. Where too few are left the radius is halved, up to
-    six times. Pairs are passed over only for pairs of the same label: other labels of an item are other questions.
+    From a shortlist of the strategy's best questions one is skipped if its item lies within `radius` of an item of the
+    batch, in units of the median distance on the shortlist. If too few remain, the radius is halved, up to six times. A
+    pair is skipped only for a pair of the same label: other labels of an item are other questions.
 
-    Distances are Euclidean, between rows of unit length where features are sparse, and between columns of unit
-    deviation where they are dense. The cost does not depend on the pool: a distance from each item of the batch to the
-    shortlist.
+    Distances are Euclidean: sparse rows are scaled to unit length, dense columns to unit deviation. The cost does not
+    depend on the pool: a distance from each item of the batch to the shortlist.
 
     Parameters
     ----------
     strategy : any strategy
-        Its scores are kept. One that plans its batches jointly has no near-duplicates to begin with.
+        Its scores are kept. A strategy that plans its batches jointly has no near-duplicates.
     radius : float
-        Below it two items are near, in units of the median distance.
+        Items closer than this are near-duplicates, in units of the median distance.
     shortlist : int
         Candidates for each question of the batch, at most 5000 more than questions.
 
@@ -75,7 +74,7 @@ class Diverse:
         known: Known,
         **wanted: Any,
     ) -> Choice:
-        """Up to n questions, in the strategy's order; `wanted` is what else the strategy looks at."""
+        """Up to n questions, in the strategy's order; `wanted` holds the strategy's other inputs."""
         self._check()
         if getattr(self.strategy, "looks_at_answers", False):
             wanted = {"known": known, **wanted}

@@ -23,9 +23,9 @@ UNASKED = 0.5  # stands for the number of answers of an item that has none
 class DummyLabelRanking:
     """Labels are ranked together with a dummy; those above it are predicted, and the one next to it is least certain.
 
-    An item's score is the distance of its number of predicted labels to the mean number of answered items (its
-    uncertainty), divided by how many of its labels were answered already, at least ½ (its diversity: items nobody was
-    asked about come first). Pairs are the labels next to the dummy of the items with the highest scores.
+    An item's score is the difference between its number of predicted labels and the mean number of labels of answered
+    items (its uncertainty), divided by the number of its answered labels, at least ½ (its diversity: items without
+    answers come first). Pairs are the labels next to the dummy of the items with the highest scores.
 
     The paper learns ranking and dummy together; here the ranking is that of the model, by the log-odds of the labels.
     Before anything is known, it asks at random.
@@ -34,11 +34,12 @@ class DummyLabelRanking:
     ----------
     target : "items" or "pairs"
     dummy : "even" or "count"
-        At even odds, so that labels more likely than not are predicted; or below as many labels as the model believes
-        an item to have (`LabelPosterior.label_counts`), which suits rare labels that never get beyond even odds.
+        "even": at even odds, so that labels with a probability above ½ are predicted. "count": below the number of
+        labels that the model expects of the item (`LabelPosterior.label_counts`), which suits rare labels that never
+        reach even odds.
     labels_per_item : int
-        How many pairs of an item are asked before those of the next. Once every open item has had its turn the second
-        labels follow, and so on.
+        Number of pairs of an item that are asked before those of the next. After all open items the second labels
+        follow, and so on.
 
     Examples
     --------
@@ -64,7 +65,7 @@ class DummyLabelRanking:
     def choose(
         self, posterior: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator, *, known: Known
     ) -> Choice:
-        """Up to n open items, or pairs, walking the pool in blocks."""
+        """Up to n open items, or pairs, reading the pool in blocks."""
         self._check()
         answers = PoolAnswers.of(known, closed.shape)
         if answers.rows().size == 0 or n == 0:

@@ -22,14 +22,14 @@ from labelwise.queries.random import Random
 class ExpectedLossReduction:
     """Expected loss reduction with maximum confidence: Σ_j (1 − ŷ_j f_j) / 2 over an item's open labels.
 
-    f are the outputs of the classifiers and ŷ, of +1 and −1, is the most likely label set: as many of the most
-    probable labels as a logistic regression predicts from the item's sorted probabilities, scaled to sum to one. Each
-    term is what the loss would fall by if ŷ_j were the answer.
+    f are the outputs of the classifiers and ŷ, of +1 and −1, is the most likely label set. It has the most probable
+    labels; a logistic regression predicts their number from the item's sorted probabilities, scaled to sum to one. Each
+    term is the reduction of the loss if ŷ_j were the answer.
 
-    The number of labels is learnt from the items of which every label was answered, from the beliefs about them and
-    how many labels they have; in a campaign of pairs those are the first few. Where there are none it is the number
-    that the model itself believes (`LabelPosterior.label_counts`). What was answered of an item stands in ŷ and has no
-    part in the sum. Before anything is known, it asks at random.
+    The regression learns from the items that are answered in full: from their beliefs and their numbers of labels. In a
+    campaign of pairs these are the first few items. If there are none, the number is that of the model
+    (`LabelPosterior.label_counts`). Answered labels keep their answers in ŷ and are left out of the sum. Before the
+    first answer the strategy asks at random.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class ExpectedLossReduction:
         f as 2 p − 1, or as the log-odds of p, which for one linear classifier per label are its decision values. The
         paper has the latter, from support vector machines; log-odds have no bound, and sums of them prefer odd items.
     C : float
-        Inverse penalty of the logistic regression for the number of labels. It learns from probabilities that the model
-        gave to its own training items, which are sharper than others: the less it believes them, the better.
+        Inverse penalty of the logistic regression for the number of labels. It learns from probabilities of the model's
+        own training items, which are sharper than those of other items, so a strong penalty is better.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class ExpectedLossReduction:
     def choose(
         self, posterior: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator, *, known: Known
     ) -> Choice:
-        """Up to n open items of the highest scores, walking the pool in blocks."""
+        """Up to n open items with the highest scores, reading the pool in blocks."""
         self._check()
         answers = PoolAnswers.of(known, closed.shape)
         if answers.rows().size == 0:

@@ -18,15 +18,15 @@ class ItemConfidence(ScoringStrategy):
     """Ask for the items with the lowest confidence, or with the highest scores, over their open labels.
 
     The confidence in a label is |2 p − 1|, its score is p. The lowest confidence of any label is binary minimisation:
-    one label near its boundary makes an item worth asking, whatever the others say. The mean confidence ranks as
-    `Uncertainty(measure="margin")` does where all labels are open, and does not prefer items with more open ones.
-    Scores hunt positives instead: the items that are likely to have many labels, or any.
+    one label near its boundary is enough to ask about an item. The mean confidence ranks like
+    `Uncertainty(measure="margin")` if all labels are open, and does not prefer items with more open labels. Scores look
+    for positives instead: items that are likely to have many labels, or any.
 
     Parameters
     ----------
     evidence : "confidence" or "score"
     over_labels : "min", "mean" or "max"
-        How the figures of an item's open labels make one.
+        How the values of an item's open labels are combined.
 
     Examples
     --------
@@ -73,12 +73,12 @@ class ItemConfidence(ScoringStrategy):
 
 @dataclass(frozen=True)
 class SingleLabelLoss(ScoringStrategy):
-    """Ask where the hinge loss is largest if an item had a single label only, one that is predicted for it.
+    """Ask about the items with the largest hinge loss, supposing that an item has only one of its predicted labels.
 
     With f the outputs of the classifiers, the loss for label j is max(0, 1 − f_j) + Σ_i≠j max(0, 1 + f_i): it grows
-    with every further label that looks present. `labels="top"` takes the most likely label (max loss);
-    `"predicted"` the mean over all labels that are more likely than not (mean max loss), or the most likely one where
-    there is none. Labels that were answered take no part.
+    with every further label that looks present. `labels="top"` takes the most likely label (max loss); `"predicted"`
+    the mean over all labels with a probability above ½ (mean max loss), or the most likely label if there is none.
+    Answered labels are left out.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class SingleLabelLoss(ScoringStrategy):
     target: Target = "items"
 
     def score(self, posterior: LabelPosterior, rng: np.random.Generator) -> FloatArray:
-        """(n, q) outputs f; `combine` makes losses of them."""
+        """(n, q) outputs f; `combine` turns them into losses."""
         _check_items(self, self.target)
         return signed_values(np.clip(posterior.probabilities(), 0.0, 1.0), self.values)
 

@@ -30,18 +30,18 @@ STEADY = 1e-12  # a column that varies less than this, relative to its size, say
 
 @dataclass(frozen=True)
 class LabelCovariance:
-    """How uncertain the labels of an item are together, plus η times what it tells about the features of the pool.
+    """Joint uncertainty of the labels of an item, plus η times its value for exploring the features of the pool.
 
-    The score is z(ln|cov y|) + η z(v), where cov y is the believed covariance of the item's labels, v says what the
-    item is worth for learning the features, and z standardises over the items that can be asked. The weight
-    η = `weight` · exp(−answered / `decay`) falls with the items answered, from exploring to refining.
+    The score is z(ln|cov y|) + η z(v). cov y is the model's covariance of the item's labels, v is the value of the item
+    for learning the features, and z standardises over the items that can be asked. The weight η = `weight` ·
+    exp(−answered / `decay`) falls with the number of answered items, from exploring to refining.
 
-    The paper's v is the item's own variance (`explore="variance"`), without z. Own variances are highest for odd
-    items, which tell nothing of the others; what answering an item takes from the variance of the whole pool is the
-    default, one item of a batch after the other. `docs/mixtures.md` has what was measured.
+    The paper's v is the item's own variance (`explore="variance"`), without z. Own variances are highest for odd items,
+    which carry no information about the others. By default v is the reduction of the variance of the whole pool by an
+    answer, one item of a batch after the other. `docs/mixtures.md` has the measurements.
 
-    A label of an item that was answered counts as certain. With a model that knows no covariance between labels the
-    first term is that of independent labels; with one that does not know how well features are known, v is constant.
+    Answered labels count as certain. If the model has no covariance between labels, the first term is that of
+    independent labels; if it does not know how uncertain it is about the features, v is constant.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class LabelCovariance:
         return cls.paper(**options)
 
     def choose(self, posterior: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator) -> Choice:
-        """Up to n items of the highest scores, walking the pool in blocks: roughly all, then closely the best."""
+        """Up to n items with the highest scores, in two passes: a rough score of all, then an exact one of the best."""
         self._check()
         rows = open_items(closed)
         if rows.size == 0 or n == 0:
@@ -122,7 +122,7 @@ class LabelCovariance:
         return Choice(terms.rows[chosen], None, scores[chosen])
 
     def weight_after(self, answered: float) -> float:
-        """η once so many items have been answered."""
+        """η after this number of answered items."""
         if self.weight in (0.0, inf) or self.decay == inf:
             return self.weight
         return self.weight * exp(-max(answered - self.start, 0.0) / self.decay)

@@ -26,11 +26,11 @@ PER_LANDMARK = 4  # items among which each landmark is found
 
 @dataclass(frozen=True, eq=False)
 class MutualInformation:
-    """Greedy mutual information, non-myopic: each choice counts what the earlier ones of the batch already tell.
+    """Greedy mutual information, non-myopic: each choice takes the earlier ones of the batch into account.
 
-    Items are chosen by the covariance between items that the model believes in, so it needs a Gaussian process model
-    (`LabelGP`, `CompressedLabelGP`). The labels seen so far matter through the model's hyper-parameters only. Before
-    anything is known, it asks at random.
+    Items are chosen by the model's covariance between items, so the strategy needs a Gaussian process model (`LabelGP`,
+    `CompressedLabelGP`). Answers matter only through the model's hyper-parameters. Before the first answer it asks at
+    random.
 
     Parameters
     ----------
@@ -43,14 +43,14 @@ class MutualInformation:
     diagnosis : Diagnosis
         How the labels of a chosen item are chosen, and what each label costs.
     shortlist : int
-        Items in the joint form; with q labels at most 4000 / q of them are used, and all where the pool is that small.
+        Items in the joint form; with q labels at most 4000 / q of them are used, or the whole pool if it is that small.
     max_dense : int
-        Largest pool handled by an n × n matrix where the kernel has no exact factor, and, of a pool in shards, the
-        most items that are loaded at once. Larger pools are walked in blocks, in the features of the kernel where it
-        has some, else in `rank` features that approximate it; what they miss counts as noise of the item.
+        Largest pool for which an n × n matrix is used if the kernel has no exact factor, and largest number of items of
+        a pool in shards that are loaded at once. Larger pools are read in blocks, with the features of the kernel if it
+        has any, else with `rank` features that approximate it; the remainder counts as noise of the item.
     approximation : "landmarks" or "fourier"
         Features spanned by items that are far from one another (Nyström), or random Fourier features.
-    run : who does the work on the blocks, this process unless said otherwise; see `LowRankBlocks`
+    run : runs the work on the blocks, by default in this process; see `LowRankBlocks`
 
     References
     ----------

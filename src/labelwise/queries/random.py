@@ -14,7 +14,7 @@ from labelwise.queries.base import Choice, Target, check_target
 
 @dataclass(frozen=True)
 class Random:
-    """Choose uniformly among what is open.
+    """Choose uniformly among the open items or pairs.
 
     Parameters
     ----------

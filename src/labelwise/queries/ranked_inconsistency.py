@@ -30,11 +30,11 @@ Distance = Literal["entropy", "hamming"]
 class RankedInconsistency:
     """Borda count of the margins of an item's labels, times the mean distance of its predicted set to answered ones.
 
-    Each label ranks the items by its margin |2 p − 1|, and gives an item the share of the others that are more
-    certain; an item's rank score is the mean over its labels that were not answered. The distance of two label sets is
-    that of their entropies as columns of yes and no: variation of information relative to the joint entropy, and 1 for
-    sets that differ in every label, which it would not tell from equal ones. Sets that were answered in part are
-    compared in that part, and count by its size. Before anything is known, it asks at random.
+    Each label ranks the items by its margin |2 p − 1|, and gives an item the share of the others that are more certain.
+    An item's rank score is the mean over its open labels. The distance of two label sets is that of their entropies as
+    columns of yes and no: variation of information relative to the joint entropy. It is 1 for sets that differ in every
+    label, which the formula would not distinguish from equal ones. Sets that are partly answered are compared in that
+    part, and weighted by its size. Before the first answer the strategy asks at random.
 
     In pools beyond 2²⁴ pairs of item and label, margins are ranked by levels that are 0.8 % apart.
 
@@ -43,7 +43,7 @@ class RankedInconsistency:
     distance : "entropy" or "hamming"
         As above, or the share of labels in which two sets differ.
     sample : int
-        Answered items that are compared with, drawn at random where there are more.
+        Number of answered items to compare with, drawn at random if there are more.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class RankedInconsistency:
     def choose(
         self, posterior: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator, *, known: Known
     ) -> Choice:
-        """Up to n open items, walking the pool in blocks, three times where it is too large for exact ranks."""
+        """Up to n open items, reading the pool in blocks; three times if it is too large for exact ranks."""
         self._check()
         answers = PoolAnswers.of(known, closed.shape)
         rows, answered = open_items(closed), answers.rows()

@@ -24,11 +24,10 @@ BLOCK = 256  # variances computed at a time where upper bounds decide which are 
 class TargetEntropy:
     """Weighted entropy of a model's targets at each item, Σ_g w_g ln v_g, highest first.
 
-    It needs a Gaussian process model; on an `OrthogonalTargetGP` the variances of a pool are kept between answers, so
-    that a question costs one row. Answers matter through the hyper-parameters only, so a batch is chosen greedily as
-    if those chosen were answered. In pools too large to keep variances of all items, variances of earlier rounds,
-    which can only have fallen, say which few have to be computed: the choice is the same. Before anything is known,
-    it asks at random.
+    The strategy needs a Gaussian process model. `OrthogonalTargetGP` keeps the variances of a pool between answers, so
+    that a question costs one row. Answers matter only through the hyper-parameters, so a batch is chosen greedily as if
+    its items were answered. In pools too large to keep all variances, those of earlier rounds are upper bounds and show
+    which few must be computed: the choice is the same. Before the first answer the strategy asks at random.
 
     Parameters
     ----------
@@ -37,7 +36,7 @@ class TargetEntropy:
     measure : "entropy" or "variance"
         Σ_g w_g ln v_g, or Σ_g w_g v_g.
     weights : "eigenvalue" or "equal"
-        Targets count by their share of the labels' variance, or all that vary alike.
+        Targets are weighted by their share of the labels' variance, or all that vary have equal weight.
     diagnosis : Diagnosis
         Which labels of a chosen item are asked, and what each label costs.
 

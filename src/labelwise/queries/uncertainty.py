@@ -15,17 +15,17 @@ from labelwise.queries.base import ScoringStrategy, Target
 
 @dataclass(frozen=True)
 class Uncertainty(ScoringStrategy):
-    """Entropy, or another spread, of the believed label marginals; summed over an item's open labels for items.
+    """Entropy, or another spread, of the label probabilities; for items, summed over the open labels.
 
-    Summed entropy collects label-rich and odd items and can be much worse than random on sparse text; pairs are where
-    it pays.
+    Summed entropy collects odd items and items with many labels, and can be much worse than random on sparse text. It
+    pays for pairs.
 
     Parameters
     ----------
     target : "items" or "pairs"
     measure : "entropy", "margin" or "variance"
-        Entropy in nats, nearness to one half (0.5 − |p − 0.5|), or p (1 − p). They rank single pairs alike and differ
-        in how they add up over an item.
+        Entropy in nats, nearness to one half (0.5 − |p − 0.5|), or p (1 − p). They rank single pairs alike, but their
+        sums over an item differ.
 
     Examples
     --------

@@ -11,7 +11,7 @@ class Question:
     """Ask a person about `labels` of `item`: all its open labels, or a single one.
 
     `reason` says why: "strategy", "cold start" (nothing is known yet) or "control" (the random share);
-    `score` is the strategy's own figure, higher meaning more worth asking; questions are equal without regard to it.
+    `score` is the strategy's score, higher means more worth asking; it is ignored when questions are compared.
     """
 
     item: str
@@ -22,10 +22,10 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a person said of one item: label name to True (present) or False (absent); the rest stays unknown.
+    """A person's answer about one item: label name to True (present) or False (absent); the other labels stay unknown.
 
-    `reason` is copied from the question, so that answers to random questions can be told apart later;
-    `correction` lets the answer overwrite an earlier, different one.
+    `reason` is copied from the question, so that answers to random questions can be recognised later; `correction`
+    allows the answer to replace an earlier, different one.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class Answer:
 
     @classmethod
     def to(cls, question: Question, present: str | Iterable[str]) -> Answer:
-        """Answer a question in full: the labels in `present` (or the one it names) are there, the others are not."""
+        """Answer a question in full: the labels in `present` are present, its other labels are absent."""
         present = {present} if isinstance(present, str) else set(present)
         strange = sorted(present - set(question.labels))
         if strange:

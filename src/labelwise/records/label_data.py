@@ -19,17 +19,17 @@ Features: TypeAlias = Any  # (n, d) float array, csr_array or rows in shards: sc
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelData:
-    """Items, their features, and what is known of their labels.
+    """Items, their features, and their known labels.
 
     Parameters
     ----------
     X : (n, d) array or csr_array of float, or `labelwise.data.ShardedFeatures`
-        Features, finite. Those in shards are looked at when they are read.
+        Features, finite. Those in shards are checked when they are read.
     Y : (n, q) csr_array of bool
         True where the label is known to be present. Never True where the entry is not observed.
     observed : (n, q) csr_array of bool, or None
         True where the label was answered, yes or no. None means that every entry is known. Explicit False and repeated
-        entries are taken out of both, so that counting their entries counts labels.
+        entries are removed from both, so that counting their entries counts labels.
     item_ids, label_names : tuples of unique str
     feature_names : tuple of str, or None
     items : tuple, or None
@@ -102,8 +102,8 @@ class LabelData:
     ) -> LabelData:
         """Build from dense arrays, sparse matrices or data frames; NaN in a dense Y, or Y=None, means unknown.
 
-        What Y says of an entry that `observed` hides is forgotten. Ids and names come from data frames where they are
-        not given; two data frames must have the same index, because rows are matched by position.
+        Entries of Y that `observed` hides are dropped. Ids and names that are not given come from data frames. Two data
+        frames must have the same index, because rows are matched by position.
         """
         if label_names is None and hasattr(Y, "columns"):
             label_names = Y.columns
@@ -145,7 +145,7 @@ class LabelData:
 
     @property
     def n_observed(self) -> int:
-        """How many of the n × q entries are known."""
+        """Number of known entries among the n × q."""
         return self.n_items * self.n_labels if self.observed is None else int(self.observed.count_nonzero())
 
     @property
@@ -208,7 +208,7 @@ class LabelData:
         )
 
     def check_alike(self, more: LabelData) -> None:
-        """Raise where other items have other labels or features than these."""
+        """Raise an error if other items have other labels or features than these."""
         _check_same_names("labels", more.label_names, self.label_names)
         if more.n_features != self.n_features:
             raise ValueError(f"the new items have {more.n_features} features, expected {self.n_features}")

@@ -48,15 +48,15 @@ SPREADSHEETS = (".xlsx", ".xls", ".ods")
 
 
 def read(path: AnyPath, *, format: str | None = None, **options: Any) -> LabelData:
-    """Read a file into LabelData, by the format that its suffix says; .gz and .bz2 are uncompressed on the way.
+    """Read a file into LabelData. The suffix decides the format; .gz and .bz2 are uncompressed.
 
     A folder is read as a pool in shards, whose features stay in the files.
 
     Parameters
     ----------
     path : path of the file, or of a folder of shards
-    format : "arff", "mulan", "meka", "xmc", "csv", "jsonl", "parquet" or "shards"; None goes by the suffix
-    options : those of the format's own `read`, for example `labels=`
+    format : "arff", "mulan", "meka", "xmc", "csv", "jsonl", "parquet" or "shards"; by default the suffix decides
+    options : those of the format's `read`, for example `labels=`
 
     Examples
     --------
@@ -76,12 +76,12 @@ def read(path: AnyPath, *, format: str | None = None, **options: Any) -> LabelDa
 
 
 def write(data: LabelData, path: AnyPath, *, format: str | None = None, **options: Any) -> None:
-    """Write LabelData to a file that `read` reads back unchanged; the file appears only once it is complete.
+    """Write LabelData to a file that `read` reads back unchanged. The file appears only when it is complete.
 
     Parameters
     ----------
     data : LabelData
-    path : path of the file, its suffix (.arff, .csv, .jsonl, .parquet, .txt ..., also .gz and .bz2) says the format
+    path : path of the file; its suffix (.arff, .csv, .jsonl, .parquet, .txt ..., also .gz and .bz2) decides the format
     format : as in `read`
     options : those of the format's own `write`
     """

@@ -38,8 +38,9 @@ class CompressedLabelGP(LabelModel):
     into beliefs about the labels. Kernel, amplitude and noise maximise the evidence. Probabilities are calibrated on
     closed-form leave-one-out beliefs. `docs/mathematics/compressed_label_gp.md` has the formulas.
 
-    The defaults are what measured best, and compress little; `CompressedLabelGP.paper()` is the paper's model.
-    Training rows may be partially known, and so may the labels of an item to predict: `posterior(X).given(...)`.
+    The defaults gave the best results in our measurements, and compress little; `CompressedLabelGP.paper()` is the
+    paper's model. Training rows may be partially known, and so may the labels of an item to predict:
+    `posterior(X).given(...)`.
 
     Parameters
     ----------
@@ -49,17 +50,17 @@ class CompressedLabelGP(LabelModel):
         k, or as a float the share: of the labels for a random Φ, of the label variance for PCA. By default half of
         the labels for a random Φ, and 95 % of the variance for PCA (at most 512 codes).
     center : "auto" or bool
-        Whether label frequencies are taken off first. "auto": yes, except with a sparse prior on a random Φ.
+        Whether label frequencies are subtracted first. "auto": yes, except with a sparse prior on a random Φ.
     label_prior : "auto", "flat", "covariance" or "sparse"
-        How codes are turned into labels: linearly; by a Gaussian prior with the label covariance; by a prior that wants
-        few labels. "auto" is sparse for a random or given Φ and flat for PCA and the identity; what labels tell about
-        one another (`label_covariances`, `given`) is then taken from the label covariance, with variances p (1 − p).
-        A prior that is asked for by name does both, exactly.
+        How codes are turned into labels: linearly; by a Gaussian prior with the label covariance; by a prior that
+        prefers few labels. "auto" is sparse for a random or given Φ and flat for PCA and the identity; the dependence
+        between labels (`label_covariances`, `given`) then comes from the label covariance, with variances p (1 − p). A
+        prior that you choose by name does both, exactly.
     recovery : "auto", "vb" or "fast"
         Under the sparse prior: variational updates of all labels at once, or one label at a time. "auto" is "fast" for
         more than 100 labels.
     inference : "marginal" or "mean_field"
-        "mean_field" is the older BML-CS: sparse recovery whose variances know nothing of the regression's.
+        "mean_field" is the older BML-CS: sparse recovery whose variances ignore that of the regression.
     kernel : "auto", "linear", "rbf" or a scikit-learn kernel
         A constant is added to the first three, and "auto" is "linear" or "rbf" by evidence. A kernel object keeps its
         hyper-parameters; its amplitude is learnt.
@@ -73,7 +74,7 @@ class CompressedLabelGP(LabelModel):
     prior_shape, prior_rate : float
         Of the sparse prior's Gamma distribution of label precisions.
     compression_share : float
-        The share of the noise that "mean_field" puts between codes and labels. The evidence cannot tell.
+        The share of the noise that "mean_field" puts between codes and labels. The evidence does not determine it.
     random_state : int, RandomState, Generator or None
         Draws Φ, and the rows for the search and the links where there are many.
 
@@ -81,7 +82,7 @@ class CompressedLabelGP(LabelModel):
     ----------
     projection_ : (k, q) array
     label_mean_ : (q,) array
-        What is taken off the labels, 0 where `center` is off.
+        What is subtracted from the labels, 0 if `center` is off.
     kernel_ : kernel in use, amplitude included
     amplitude_, noise_variance_, log_evidence_ : float
     thresholds_ : (q,) array
@@ -144,7 +145,7 @@ class CompressedLabelGP(LabelModel):
     @classmethod
     def paper(cls, **parameters: Any) -> Self:
         """The paper's model: random Gaussian Φ with half as many codes as labels, nothing centred, sparse recovery by
-        variational updates. `parameters` are added to it, or replace some of it."""
+        variational updates. `parameters` add to these settings or replace them."""
         stated: dict[str, Any] = {"projection": "gaussian", "center": False, "label_prior": "sparse", "recovery": "vb"}
         return cls(**(stated | parameters))
 
@@ -155,7 +156,7 @@ class CompressedLabelGP(LabelModel):
         return cls.paper(**parameters)
 
     def fit(self, X: Any, Y: Any, observed: Any = None) -> Self:
-        """Learn from items X (n, d) and labels Y (n, q) of 0, 1 and, where unknown, NaN or not `observed`."""
+        """Learn from items X (n, d) and labels Y (n, q) of 0 and 1; unknown entries are NaN or not `observed`."""
         self._check_parameters()
         X, Y, observed = self._check_training(X, Y, observed)
         rng = self._generator()

@@ -46,28 +46,28 @@ class CooccurrenceFactors(LabelModel):
     """Logistic factors of the labels and negative binomial factors of their co-occurrence counts, learnt together.
 
     An item's log-odds of a label are u·v + b with u ≈ Wᵀx; the count of items with labels l and j has the log-mean
-    v_l·β_j + a_l + c_j (up to a constant). Both share the label factors v, so counts help where answers are few, and
-    for a label that nobody was ever asked about, v and b are regressed on its β and c. Learnt by expectation
-    maximisation with Pólya-Gamma expectations. `docs/mathematics/cooccurrence_factors.md` has the formulas, and what
-    differs from the paper.
+    v_l·β_j + a_l + c_j (up to a constant). Both share the label factors v, so counts help if answers are few. For a
+    label without answers, v and b are regressed on its β and c. The model is learnt by expectation maximisation with
+    Pólya-Gamma expectations. `docs/mathematics/cooccurrence_factors.md` has the formulas, and what differs from the
+    paper.
 
     Parameters
     ----------
     n_factors : int, optional
         k. By default the number of labels with answers, at most 100.
     cooccurrence : (q, q) array, optional
-        Symmetric counts ≥ 0 of items that carry both labels, in the order of the labels, NaN where unknown. They may
-        come from other items. A label all of whose counts are 0 was never counted: nothing is known of it. By default
-        the training labels are counted, which says nothing of a label without any answer.
+        Symmetric counts ≥ 0 of items that have both labels, in the order of the labels, NaN if unknown. They may come
+        from other items. A label whose counts are all 0 was never counted: nothing is known about it. By default the
+        training labels are counted, which says nothing about a label without answers.
     feature_penalty : float or "auto"
-        λ_w, the one that matters most. "auto": chosen together with the number of sweeps by hiding some of the items
+        λ_w, the most important penalty. "auto": chosen together with the number of sweeps by hiding some of the items
         and, if there are labels without answers, half of the labels.
     n_iterations : int or "auto"
         Sweeps. The best predictions come long before the objective's maximum.
     item_penalty, label_penalty, bias_penalty : float
         λ_u, λ_v = λ_b, and λ_0: precisions of the priors of u around Wᵀx, of v and β, and of the biases.
     counts_weight : float
-        How much a count says against an answer, α.
+        Weight of a count relative to an answer, α.
     overdispersion : float or "learn"
         r of the negative binomial: the variance of a count is its mean + mean² / r.
     count_diagonal : bool
@@ -87,7 +87,7 @@ class CooccurrenceFactors(LabelModel):
         A few conjugate gradient steps for all rows at once, or each row's own system.
     cg_steps : int
     tolerance : float, optional
-        Stop where the objective rises by less than this share of itself; needs the objective at every sweep.
+        Stop when the objective rises by less than this share of itself; needs the objective at every sweep.
     scale : "auto" or "none"
         How features are prepared. "auto": sparse features without negative values are weighted by how rare they are,
         dense columns standardised; then rows scaled to unit length.
@@ -183,7 +183,7 @@ class CooccurrenceFactors(LabelModel):
     @classmethod
     def paper(cls, **parameters: Any) -> Self:
         """The paper's settings as far as it states them: all precisions 1, no biases, features as they are. It
-        overfits after some eight sweeps. `parameters` are added to it, or replace some of it."""
+        overfits after some eight sweeps. `parameters` add to these settings or replace them."""
         ones = dict.fromkeys(("feature_penalty", "item_penalty", "label_penalty", "transfer_penalty"), 1.0)
         stated: dict[str, Any] = {
             "counts_weight": 1.0,
@@ -195,7 +195,7 @@ class CooccurrenceFactors(LabelModel):
         return cls(**(ones | stated | {"n_iterations": 40} | parameters))
 
     def fit(self, X: Any, Y: Any, observed: Any = None, *, on_step: Callable[[int, float], None] | None = None) -> Self:
-        """Learn from items X (n, d) and labels Y (n, q) of 0, 1 and, where unknown, NaN or not `observed`.
+        """Learn from items X (n, d) and labels Y (n, q) of 0 and 1; unknown entries are NaN or not `observed`.
 
         `on_step(sweep, objective)` is called after every sweep.
         """
@@ -231,11 +231,11 @@ class CooccurrenceFactors(LabelModel):
         return self
 
     def partial_fit(self, X: Any, Y: Any, observed: Any = None, *, classes: Any = None) -> Self:
-        """Go on learning from more items by online EM; the first call is a `fit`.
+        """Learn from more items by online EM; the first call is a `fit`.
 
-        Rows are learnt in batches of `batch_size`, whatever pieces they come in. A label that had no answers at the
-        fit starts from what its counts say, and its answers take over from there. Variational beliefs stay variational:
-        what is averaged are second moments. `classes` is taken for scikit-learn's sake.
+        Rows are learnt in batches of `batch_size`, whatever pieces they come in. A label that had no answers at the fit
+        starts from its counts, and its answers take over. Variational beliefs stay variational: second moments are
+        averaged. `classes` is there for scikit-learn only.
         """
         if not hasattr(self, "_fitted"):
             return self.fit(X, Y, observed)

@@ -53,26 +53,26 @@ MOMENT_RIDGE = 3.0
 
 
 class CooccurrenceTransfer(LabelModel):
-    """Predict labels that nobody ever answered from their co-occurrence counts with labels that were.
+    """Predict labels without answers from their co-occurrence counts with answered labels.
 
-    Labels with answers are learnt by a base model. A label without any answer is predicted by a rule from its counts
-    with those; where it has no counts either, it gets the mean share of yes. Under the default rule a label that has
-    counts and only a few answers is regressed on both. Nothing iterates: a fit is a few sums over the items and one
-    Cholesky factor. `docs/mathematics/label_sketches.md` has the formulas.
+    A base model learns the labels with answers. A rule predicts a label without answers from its counts with those; if
+    it has no counts either, it gets the mean share of yes. With the default rule a label that has counts and only a few
+    answers is regressed on both. Nothing iterates: a fit is a few sums over the items and one Cholesky factor.
+    `docs/mathematics/label_sketches.md` has the formulas.
 
     Parameters
     ----------
     rule : "sketched_gp", "moment", "conditional" or "costa"
         "sketched_gp" takes the counts for linear measurements of the missing label column and regresses on the
         features with them as data. "moment" fits the unseen label on the seen ones by its normal equations,
-        "conditional" adds up p(seen) · share of its items that have the unseen label, which may come to more than 1;
+        "conditional" adds up p(seen) · share of its items that have the unseen label, which may exceed 1;
         "costa" averages the log-odds of the seen labels by their counts (Mensink, Gavves & Snoek, CVPR 2014). An
         unknown count adds nothing to either; the first two leave its label out of their equations.
     cooccurrence : (q, q) array, optional
-        Symmetric counts of items that carry both labels, on the diagonal of items that carry the label; NaN where
-        unknown. They may come from other items: they are brought to the scale of the training items. A label all of
-        whose counts are 0 was never counted: nothing is known of it. By default the training labels are counted, which
-        says nothing of a label without answers.
+        Symmetric counts of items that have both labels, on the diagonal of items that have the label; NaN if unknown.
+        They may come from other items: they are scaled to the training items. A label whose counts are all 0 was never
+        counted: nothing is known about it. By default the training labels are counted, which says nothing about a label
+        without answers.
     base : LabelModel, optional
         Of the labels with answers. By default a ridge regression on the same features for "sketched_gp", "moment" and
         "conditional", and `LatentFactors()` for "costa", where averaging log-odds is averaging factors;
@@ -83,9 +83,9 @@ class CooccurrenceTransfer(LabelModel):
         constant of 0.3 is appended, the intercept of the sketch.
     label_weight, noise_variance : float, optional
         Of the sketched GP: variance of the weights of seen labels, and of the noise, both relative to that of the
-        features' weights. What is not given is chosen on seen labels treated as unseen, whose items' other labels are
-        believed by the ridge, also where another `base` is given; with more than 4000 features no weight of labels is
-        tried, and with fewer than 8 seen labels or 20 items nothing is: 0 and 0.3, and a warning.
+        features' weights. What you do not give is chosen on seen labels treated as unseen; the ridge predicts the other
+        labels of their items, even if you pass another `base`. With more than 4000 features no weight of labels is
+        tried. With fewer than 8 seen labels or 20 items nothing is tried: the values are 0 and 0.3, with a warning.
     count_noise : float
         Variance of a count.
     ridge : float
@@ -146,7 +146,7 @@ class CooccurrenceTransfer(LabelModel):
         self.random_state = random_state
 
     def fit(self, X: Any, Y: Any, observed: Any = None) -> Self:
-        """Learn from items X (n, d) and labels Y (n, q) of 0, 1 and, where unknown, NaN or not `observed`."""
+        """Learn from items X (n, d) and labels Y (n, q) of 0 and 1; unknown entries are NaN or not `observed`."""
         self._check_parameters()
         X, Y, observed = self._check_training(X, Y, observed)
         given = None if self.cooccurrence is None else check_counts(self.cooccurrence, self.n_labels_)

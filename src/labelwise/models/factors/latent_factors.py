@@ -91,12 +91,12 @@ tolerance, scale, precision, n_trials, random_state
 
     @classmethod
     def paper(cls, **parameters: Any) -> Self:
-        """All precisions 1, no biases, features as they are; `parameters` are added to it, or replace some of it."""
+        """All precisions 1, no biases, features as they are; `parameters` add to these settings or replace them."""
         stated: dict[str, Any] = dict.fromkeys(("feature_penalty", "item_penalty", "label_penalty"), 1.0)
         return cls(**(stated | {"bias": False, "scale": "none", "n_iterations": 40} | parameters))
 
     def fit(self, X: Any, Y: Any, observed: Any = None, *, on_step: Callable[[int, float], None] | None = None) -> Self:
-        """Learn from items X (n, d) and labels Y (n, q) of 0, 1 and, where unknown, NaN or not `observed`.
+        """Learn from items X (n, d) and labels Y (n, q) of 0 and 1; unknown entries are NaN or not `observed`.
 
         `on_step(sweep, objective)` is called after every sweep.
         """

@@ -25,8 +25,8 @@ class LabelGP(LabelModel):
     labels together. A logistic link, fitted to closed-form leave-one-out means, turns means into probabilities.
     `docs/mathematics/label_gp.md` has the formulas.
 
-    Labels may be answered on different rows; each is then regressed on its own. Answers about an item seen before,
-    given as a row with the same features, are put to that item.
+    Labels may be answered on different rows; each is then regressed on its own rows. A row with the same features as an
+    earlier one adds answers to that item.
 
     Parameters
     ----------
@@ -39,12 +39,12 @@ class LabelGP(LabelModel):
         The noise variance relative to the kernel, the length-scale of the rbf part in units of the prepared features,
         and the weight of the linear part of "rbf+linear". What is not given is chosen by evidence.
     bias : float
-        The constant in the kernel: how far a label's level may lie from its mean.
+        The constant in the kernel: how far the level of a label may differ from its mean.
     n_search : int
         Rows, drawn at random, on which kernel and noise are chosen.
     max_exact : int
-        Rows up to which kernel matrices are made. Above, and for a linear kernel on fewer features than rows, the
-        model works in a feature space, with memory in proportion to the rows.
+        Largest number of rows for which kernel matrices are made. Above, and for a linear kernel on fewer features than
+        rows, the model works in a feature space, with memory in proportion to the rows.
     n_inducing : int
         Rows that span the feature space of a kernel with an rbf part.
     rank : int
@@ -111,7 +111,7 @@ class LabelGP(LabelModel):
         self.random_state = random_state
 
     def fit(self, X: Any, Y: Any, observed: Any = None) -> Self:
-        """Learn from items X (n, d) and labels Y (n, q) of 0, 1 and, where unknown, NaN or not `observed`."""
+        """Learn from items X (n, d) and labels Y (n, q) of 0 and 1; unknown entries are NaN or not `observed`."""
         self._check_parameters()
         X, Y, observed = self._check_training(X, Y, observed)
         rng = self._generator()
@@ -126,7 +126,7 @@ class LabelGP(LabelModel):
     def partial_fit(self, X: Any, Y: Any, observed: Any = None, *, classes: Any = None) -> Self:
         """Add answers; kernel, noise and feature scaling stay. The result is that of `fit` on everything with them.
 
-        `classes` is taken for scikit-learn's sake; the classes of a label are always 0 and 1.
+        `classes` is there for scikit-learn only: the classes of a label are always 0 and 1.
         """
         if not hasattr(self, "_fitted"):
             return self.fit(X, Y, observed)

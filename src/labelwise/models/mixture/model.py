@@ -32,17 +32,18 @@ class LabelMixtureGP(LabelModel):
 
     Every component has a probability for every label, with a Beta prior; an item belongs to component k with
     probability σ(f_k(x)) / Σ_j σ(f_j(x)), every f_k a Gaussian process with the same kernel. Variables that make the
-    gates conjugate give closed variational updates. What labels tell about one another is in the components, which
-    can be read; `posterior(X).given(...)` is exact. `docs/mathematics/label_mixture_gp.md` has the formulas.
+    gates conjugate give variational updates in closed form. The components describe how labels depend on one another,
+    and people can read them; `posterior(X).given(...)` is exact. `docs/mathematics/label_mixture_gp.md` has the
+    formulas.
 
-    The defaults are what measured best; `LabelMixtureGP.paper()` is the paper's model.
+    The defaults gave the best results in our measurements; `LabelMixtureGP.paper()` is the paper's model.
     `LabelGP` is cheaper and predicts single labels as well or better on most sets. This model is for label
     covariance, readable components, partial rows and patterns of few labels.
 
     Parameters
     ----------
     n_components : int
-        The most components a mixture may have; at most as many as there are distinct rows.
+        Largest number of components of a mixture; never more than there are distinct rows.
     restarts : int
         Fits from different starts, whose predictions are averaged.
     gate : "regression" or "variational"
@@ -80,7 +81,7 @@ class LabelMixtureGP(LabelModel):
     max_exact, n_inducing : int
         With more rows than `max_exact` the gates are functions of `n_inducing` rows.
     n_jobs : int, optional
-        Restarts fitted side by side.
+        Restarts fitted in parallel.
     random_state : int, RandomState, Generator or None
         Draws the starts, the rows of the search and the inducing rows.
 
@@ -169,7 +170,9 @@ class LabelMixtureGP(LabelModel):
     @classmethod
     def paper(cls, **parameters: Any) -> Self:
         """The paper's model: one fit by its printed update, prior means of zero, the kernel by the bound, variational
-        gates by sampling; uniform Beta priors, for it gives none. `parameters` are added, or replace some of it."""
+        gates by sampling; uniform Beta priors, because it gives none. `parameters` add to these settings or replace
+        them.
+        """
         stated: dict[str, Any] = {"restarts": 1, "equation9": "printed", "prior_mean": 0.0, "kernel_fit": "elbo"}
         stated |= {"gate": "variational", "gate_moments": "sampling", "label_prior": (1.0, 1.0)}
         return cls(**(stated | parameters))
@@ -181,7 +184,7 @@ class LabelMixtureGP(LabelModel):
         return cls.paper(**parameters)
 
     def fit(self, X: Any, Y: Any, observed: Any = None, *, on_step: Callable[[int, float], None] | None = None) -> Self:
-        """Learn from items X (n, d) and labels Y (n, q) of 0, 1 and, where unknown, NaN or not `observed`.
+        """Learn from items X (n, d) and labels Y (n, q) of 0 and 1; unknown entries are NaN or not `observed`.
 
         `on_step` is called with the number and the bound of every sweep of every restart.
         """
@@ -190,10 +193,10 @@ class LabelMixtureGP(LabelModel):
         return self._keep(fit_mixture(X, Y, observed, self._options(), self._generator(), on_step))
 
     def partial_fit(self, X: Any, Y: Any, observed: Any = None, *, classes: Any = None) -> Self:
-        """Add answers: a few sweeps on everything, from what the last `fit` knew. Kernel and components stay.
+        """Add answers: a few sweeps on everything, from the state of the last `fit`. Kernel and components stay.
 
-        The result depends on the rows that came since that fit, not on how they were cut in pieces. With more than
-        twice its rows the model is fitted afresh. `classes` is taken for scikit-learn's sake.
+        The result depends on the rows since that fit, not on how they are split into pieces. With more than twice its
+        rows the model is fitted again from scratch. `classes` is there for scikit-learn only.
         """
         if not hasattr(self, "_fitted"):
             return self.fit(X, Y, observed)
@@ -207,14 +210,14 @@ class LabelMixtureGP(LabelModel):
         return MixturePosterior(self._fitted, X)
 
     def components(self, n_labels: int = 5, n_items: int = 3) -> list[Component]:
-        """What the components are, the largest first: of the restart whose bound ended highest.
+        """The components of the restart with the highest bound, the largest first.
 
         Parameters
         ----------
         n_labels : int
-            Labels to name of each, the likeliest first.
+            Labels to list for each, the likeliest first.
         n_items : int
-            Training items to name of each, the most typical first, as rows in the order they were first told.
+            Training items to list for each, the most typical first, as rows in the order of their first answers.
 
         Examples
         --------

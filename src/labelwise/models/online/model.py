@@ -58,9 +58,10 @@ class OnlineBayes(LabelModel):
     Parameters
     ----------
     coupling : {"global", "independent", "multiclass", "pairwise"}
-        Scores of relevant labels lie above, those of irrelevant ones below one bias shared by all labels (the paper's
-        model); or a bias of each label's own, so that labels are learnt separately; or the score of the one true
-        label above all others; or every relevant score above every irrelevant one (at most 200 labels).
+        "global": scores of relevant labels lie above one bias that all labels share, those of irrelevant ones below
+        (the paper's model). "independent": each label has its own bias, so that labels are learnt separately.
+        "multiclass": the score of the one true label lies above all others. "pairwise": every relevant score lies above
+        every irrelevant one (at most 200 labels).
     score_noise : float
         Standard deviation of the noise on a score. Kept in the probabilities. The paper has 0.01; 1 is better by 2
         to 3 points of macro-F1 on long streams.
@@ -68,12 +69,12 @@ class OnlineBayes(LabelModel):
         Of the prior. By default a bias shared by all labels has 1e4 (1 if answers may be flipped), the bias of an
         independent label 1. The local bias of another coupling is a weight and has the variance of one.
     margin : float
-        By how much a comparison has to be won.
+        The difference of scores that a comparison requires.
     skew_margin : bool
         A relevant label has to win by margin · ln(e + negatives/positives): rare labels by more.
     label_prior : (positives, negatives), optional
-        Answers per label imagined before the first, for the skew margin. `fit` counts the answers before it learns;
-        `partial_fit` counts as they come.
+        Pseudo-answers per label, for the skew margin. `fit` counts the answers before it learns; `partial_fit` counts
+        them as they arrive.
     local_bias : bool
         Give every label a bias of its own besides the coupling ("independent" always has one).
     block_size : int, optional
@@ -90,7 +91,7 @@ class OnlineBayes(LabelModel):
     normalize : {"l2", None}
         Scale rows to unit length, for which the defaults are tuned. Standardise dense features first.
     hash_features : int, optional
-        Fold the columns of X into this many, with signs; for feature spaces that are too large or have no end.
+        Fold the columns of X into this number, with signs; for feature spaces that are too large or unbounded.
     dtype : {"float32", "float64"}
         Of the weights.
     n_jobs : int, optional
@@ -197,10 +198,10 @@ class OnlineBayes(LabelModel):
         return self
 
     def partial_fit(self, X: Any, Y: Any, observed: Any = None, *, classes: Any = None) -> Self:
-        """Go on learning, in the order given. More columns than before are new labels, or (sparse X) new features.
+        """Learn more rows, in the given order. More columns than before are new labels, or (sparse X) new features.
 
         Rows without any answer change nothing.
-        `classes` is taken for scikit-learn's sake; the classes of a label are always 0 and 1.
+        `classes` is there for scikit-learn only: the classes of a label are always 0 and 1.
         """
         check_settings(self)
         if hasattr(self, "state_"):
@@ -265,7 +266,7 @@ class OnlineBayes(LabelModel):
     # -- believing ----------------------------------------------------------------------------------------------------
 
     def posterior(self, X: Any) -> OnlinePosterior:
-        """Beliefs about items; a sparse X may have features never seen, which are at the prior."""
+        """Beliefs about items; features of a sparse X that the model has never seen are at the prior."""
         check_is_fitted(self)
         if sp.issparse(X):
             X = check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32))

@@ -51,23 +51,23 @@ class OrthogonalTargetGP(LabelModel):
     linear and constant parts: one shape for all targets with a scale and noise of its own each, or a kernel each.
     A decoder turns predicted codes back into labels. `docs/mathematics/orthogonal_target_gp.md` has the formulas.
 
-    The defaults are what measured best; `OrthogonalTargetGP.paper()` is the paper's model. Rows may be added one
-    by one with `partial_fit`: `TargetEntropy` then scores a pool for the price of one row. Training rows may be
-    partially known; a row counts as an answer only for targets of which it tells something. Of one or two rows no
-    hyper-parameters are learnt: the kernel is the centre of their prior.
+    The defaults gave the best results in our measurements; `OrthogonalTargetGP.paper()` is the paper's model. Rows may
+    be added one by one with `partial_fit`: `TargetEntropy` then scores a pool at the cost of one row. Training rows may
+    be partially known; a row counts as an answer only for targets about which it says something. With one or two rows
+    no hyper-parameters are learnt: the kernel is the centre of their prior.
 
     Parameters
     ----------
     projection : "auto", "gaussian", "rademacher", "identity" or (c, q) array
         Φ. "auto" is the identity for up to 64 labels, unless `n_compressed` is given, and gaussian for more.
     n_compressed : int or float, optional
-        c, or as a float the share of the labels; by default half of them for a random Φ. Never less than two codes
-        are made of several labels.
+        c, or as a float the share of the labels. Default: half of them for a random Φ. Several labels get at least two
+        codes.
     bpca : False, True, "evb", "vb" or "pca"
         Whether and how targets are directions of the codes instead of the codes: Bayesian PCA in closed form ("evb",
         or True), iterated ("vb"), or plain PCA with `n_targets` directions.
     n_targets : int, optional
-        Of plain PCA; by default all there are.
+        Number of directions of plain PCA. Default: all.
     gp : "shared" or "separate"
         One kernel shape for all targets, or five hyper-parameters for each.
     kernel : "sum" or "linear"
@@ -82,20 +82,20 @@ class OrthogonalTargetGP(LabelModel):
         Of "bayes".
     restarts : int
     refit_every : int
-        Rows added by `partial_fit`, or answered further, after which targets and hyper-parameters are learnt again,
-        from where they are.
+        Rows that are new or have new answers after which `partial_fit` learns targets and hyper-parameters again,
+        starting from their current values.
     decoder : "lasso", "lp", "omp", "binary_mp", "cosamp", "l2", "correlation", "linear", "scaled_linear" or "sparse"
         How scores of labels are found. "scaled_linear" is the one for macro-F1.
     labels_per_item : int, optional
-        Labels that "omp", "binary_mp" and "cosamp" pick; by default the average of the known rows.
+        Labels that "omp", "binary_mp" and "cosamp" choose. Default: the average of the known rows.
     scale : "auto" or "none"
         How features are prepared. "auto": columns of dense features standardised, unless they look like principal
         axes, then rows scaled to unit length; rows of at most ten dense features keep their lengths.
     max_rows : int
-        Of more rows to fit on, so many are drawn at random; rows that `partial_fit` adds come on top. Whatever their
-        number, hyper-parameters are searched on at most 600, drawn at random.
+        Largest number of rows to fit on, drawn at random; rows that `partial_fit` adds are extra. Hyper-parameters are
+        always searched on at most 600 rows, drawn at random.
     random_state : int, RandomState, Generator or None
-        Draws Φ, which is the same whenever the seed is.
+        Draws Φ; the same seed gives the same Φ.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class OrthogonalTargetGP(LabelModel):
     @classmethod
     def paper(cls, **parameters: Any) -> Self:
         """The paper's CS-BPCA-GP: half as many Gaussian codes as labels, iterated Bayesian PCA, a kernel per target by
-        the simplex method after every row. `parameters` are added to it, or replace some of it."""
+        the simplex method after every row. `parameters` add to these settings or replace them."""
         stated: dict[str, Any] = {
             "projection": "gaussian",
             "n_compressed": 0.5,
@@ -201,7 +201,7 @@ class OrthogonalTargetGP(LabelModel):
         return cls.ridge(**({"noise_ratio": None} | parameters))
 
     def fit(self, X: Any, Y: Any, observed: Any = None) -> Self:
-        """Learn from items X (n, d) and labels Y (n, q) of 0, 1 and, where unknown, NaN or not `observed`."""
+        """Learn from items X (n, d) and labels Y (n, q) of 0 and 1; unknown entries are NaN or not `observed`."""
         self._check_parameters()
         X, Y, observed = self._check_training(X, Y, observed)
         rng = self._generator()
@@ -224,11 +224,11 @@ class OrthogonalTargetGP(LabelModel):
         )
 
     def partial_fit(self, X: Any, Y: Any, observed: Any = None, *, classes: Any = None) -> Self:
-        """Add answers. Targets and hyper-parameters stay, and are learnt again after every `refit_every` rows that
-        are new or have new answers. Rows of which nothing is known change nothing.
+        """Add answers. Targets and hyper-parameters do not change until `refit_every` rows are new or have new
+        answers; then they are learnt again. Rows without known labels change nothing.
 
-        Adding rows one by one or together gives the same, except where more than eight searches would fall due at
-        once: then there is one, at the end. `classes` is taken for scikit-learn's sake.
+        Adding rows one by one or together gives the same result, unless more than eight searches would be due at once:
+        then there is one, at the end. `classes` is there for scikit-learn only.
         """
         if not hasattr(self, "_state"):
             return self.fit(X, Y, observed)
