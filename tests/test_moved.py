@@ -37,6 +37,8 @@ def test_a_module_is_found_by_its_old_name(old):
         ("from labelwise.experiments import run_arena as it", "labelwise.studies.study"),
         ("import labelwise; it = labelwise.experiments.Answerer", "labelwise.studies.simulate"),
         ("from labelwise.models.online_bayes import OnlineBayes as it", "labelwise.models.online.model"),
+        ("from labelwise.data.streams import open_stream as it", "labelwise.data.formats.registry"),
+        ("from labelwise.data.streams import StreamBatch as it", "labelwise.data.formats.streaming"),
         ("from labelwise.campaign import Costs as it", "labelwise.records.costs"),
     ],
 )

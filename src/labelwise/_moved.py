@@ -34,6 +34,7 @@ data.synthetic_streams data.made_up.synthetic
 data.digit_pictures data.bundled
 data.yeast data.bundled
 data.tickets data.made_up.tickets
+data.text_counts data.cooccurrence
 experiments.streaming streams.train
 experiments.stream_predictions streams.predict
 experiments.progressive streams.judge
@@ -168,7 +169,10 @@ numerics.row_completion numerics.recovery.row_completion
 numerics.shared_evidence numerics.gp.shared_evidence
 numerics.sparse_recovery numerics.recovery.sparse_recovery
 """
-PARTED = {"labelwise.experiments": ("labelwise.studies", "labelwise.streams", "labelwise.numerics.metrics")}
+PARTED = {
+    "labelwise.experiments": ("labelwise.studies", "labelwise.streams", "labelwise.numerics.metrics"),
+    "labelwise.data.streams": ("labelwise.data.formats.registry", "labelwise.data.formats.streaming"),
+}
 NEW_NAME = {f"labelwise.{old}": f"labelwise.{new}" for old, new in (line.split() for line in MOVED.split("\n") if line)}
 
 

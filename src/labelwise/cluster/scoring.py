@@ -15,8 +15,8 @@ from labelwise.cluster._connect import check_client, collect, near, workers_of
 from labelwise.cluster.information import IN_HAND, BlockRunner
 from labelwise.numerics.choosing import best, open_entries
 from labelwise.posterior import LabelPosterior
+from labelwise.queries import MutualInformation
 from labelwise.queries.base import BLOCK, Choice, ScoringStrategy, Target
-from labelwise.queries.mutual_information import MutualInformation
 
 
 def on_cluster(strategy: Any, client: Any) -> Any:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from labelwise.data.bundled import make_digit_pictures
-from labelwise.data.made_up.tickets import make_tickets
+from labelwise.data import make_digit_pictures, make_tickets
 from labelwise.labelling.project import Project
 from labelwise.records import LabelData
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from labelwise.data import Stream, StreamBatch, open_stream
+from labelwise.data.formats.registry import stream_format
 from labelwise.data.predictions import prediction_columns, writing_predictions
-from labelwise.data.streams.opening import stream_format
 from labelwise.decisions import LabelTally, StreamedCuts
 from labelwise.posterior import BoolArray, FloatArray, MarginalPosterior
 from labelwise.streams.checkpoint import Checkpoint

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from labelwise.data import StreamBatch, open_stream
-from labelwise.data.streams.opening import stream_format
+from labelwise.data.formats.registry import stream_format
 from labelwise.files import remove_unfinished
 from labelwise.models import OnlineBayes
 from labelwise.posterior import BoolArray, FloatArray

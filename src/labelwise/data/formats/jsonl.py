@@ -8,11 +8,11 @@ from typing import Any, NoReturn
 
 from labelwise.data.errors import FormatError, Problem, repeated, shown
 from labelwise.data.formats.cells import ROWS_AT_ONCE
+from labelwise.data.formats.streaming import Lines, Position, Span, Stream, StreamBatch
 from labelwise.data.formats.table.batches import TableOptions, TableReader, table_vocabulary
 from labelwise.data.formats.table.layout import RawTable, TableLayout
 from labelwise.data.formats.table.reader import to_columns, to_data
 from labelwise.data.reading import decode, text_lines
-from labelwise.data.streams.base import Lines, Position, Span, Stream, StreamBatch
 from labelwise.files import AnyPath, writing
 from labelwise.records import LabelData
 

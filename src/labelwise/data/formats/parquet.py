@@ -12,10 +12,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelwise.data.errors import DAMAGED, FormatError, repeated
+from labelwise.data.formats.streaming import Position, Span, Stream, StreamBatch
 from labelwise.data.formats.table.batches import TableOptions, TableReader, table_vocabulary
 from labelwise.data.formats.table.layout import RawTable, TableLayout
 from labelwise.data.formats.table.reader import to_columns, to_data
-from labelwise.data.streams.base import Position, Span, Stream, StreamBatch
 from labelwise.files import AnyPath, split_name, writing
 from labelwise.records import LabelData
 

@@ -1,19 +1,22 @@
-"""From a path to a format and its reader or writer."""
+"""From a path to a format and its reader, its writer, or its stream: batches of a file larger than memory."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import labelwise.data.shards.folder as shards
 from labelwise.data.formats import csv, jsonl, parquet, xmc
 from labelwise.data.formats.arff import files as arff
 from labelwise.data.formats.arff import meka, mulan
+from labelwise.data.formats.streaming import Position, Span, Stream
+from labelwise.data.formats.table.batches import TableOptions
 from labelwise.data.formats.table.layout import TableLayout
 from labelwise.data.formats.table.reader import to_columns
-from labelwise.data.shards import folder as shards
 from labelwise.files import AnyPath, split_name
 from labelwise.records import LabelData
 
@@ -40,6 +43,11 @@ NAME_BY_SUFFIX = {
     ".svm": "xmc",
 }
 BY_SUFFIX = {suffix: BY_NAME[name] for suffix, name in NAME_BY_SUFFIX.items()}
+STREAMS: Mapping[str, tuple[Any, Any]] = {  # format to its stream and the options of that
+    "xmc": (xmc.XmcStream, xmc.XmcOptions),
+    "jsonl": (jsonl.JsonlStream, TableOptions),
+    "parquet": (parquet.ParquetStream, TableOptions),
+}
 OF_TABLES = {  # options that csv, jsonl and parquet share, of their `read` and their `write`
     "layout": [*inspect.signature(TableLayout).parameters],
     "columns": [*inspect.signature(to_columns).parameters][2:],
@@ -115,6 +123,68 @@ def _check_options(name: str, function: Callable[..., Any], options: dict[str, A
             known.append(parameter.name)
         elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
             known += OF_TABLES[parameter.name]
+    _refuse_strange(f"{name} files", options, known)
+
+
+def _refuse_strange(what: str, options: dict[str, Any], known: Sequence[str]) -> None:
     strange = [option for option in options if option not in known]
     if strange:
-        raise TypeError(f"{name} files have no option {strange[0]!r}; they have {', '.join(known)}")
+        raise TypeError(f"{what} have no option {strange[0]!r}; they have {', '.join(known)}")
+
+
+def open_stream(
+    path: AnyPath,
+    *,
+    format: str | None = None,
+    batch: int = 1000,
+    start: Position | None = None,
+    limit: int | None = None,
+    seen_labels: Sequence[str] = (),
+    labelled: bool = True,
+    **options: Any,
+) -> Stream:
+    """Walk a file in batches of rows: XMC or libsvm text, jsonl (both plain, .gz or .bz2) or parquet.
+
+    Parameters
+    ----------
+    path : path of the file
+    format : "xmc", "jsonl" or "parquet"; None goes by the suffix
+    batch : rows at a time (of text, lines; of parquet, not across row groups); all that is ever held
+    start : the `end` of a batch read earlier, to go on behind it
+    limit : rows of the file to stop after
+    seen_labels : labels known from earlier, which keep the first columns of Y
+    labelled : False leaves labels unread, which then need not be there
+    options : xmc: `shape`, `one_based`, `one_based_labels`, `label_names` as in `read`; jsonl and parquet: `labels`,
+        `text`, `features`, `id`, `label_names`, `separator`, and `hashed_width`, the number of columns to which text
+        and mappings of names to numbers are hashed
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + "/news.libsvm"
+    >>> _ = open(path, "w").write("7 1:0.5 3:1\\n7,2 3:2\\n2 1:1\\n")
+    >>> stream = open_stream(path, batch=2)
+    >>> [(batch.X.shape, batch.Y.shape, batch.end.row) for batch in stream], stream.label_names
+    ([((2, 4), (2, 2), 2), ((1, 2), (1, 2), 3)], ['7', '2'])
+    """
+    span = Span(batch, start, limit, seen_labels, labelled)
+    name = stream_format(path, format)
+    make, layout = STREAMS[name]
+    _refuse_strange(f"{name} streams", options, [field.name for field in fields(layout)])
+    opened: Stream = make(path, layout(**options), span)
+    return opened
+
+
+def stream_format(path: AnyPath, format: str | None = None) -> str:
+    """The name of the format of a stream, as given or by the suffix of the path.
+
+    >>> stream_format("tickets.jsonl.gz")
+    'jsonl'
+    """
+    name = format or NAME_BY_SUFFIX.get(split_name(path)[1], "of no known suffix")
+    if name not in STREAMS:
+        raise ValueError(
+            f"{str(path)!r} ({name}) cannot be read as a stream; streams are {', '.join(STREAMS)}: "
+            "say format=, or convert it with labelwise.read and labelwise.write"
+        )
+    return name

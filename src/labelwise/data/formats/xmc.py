@@ -26,8 +26,8 @@ from labelwise.data.formats.cells import (
     parse_number,
     sparse_cells,
 )
+from labelwise.data.formats.streaming import Lines, Position, Span, Stream, StreamBatch, Vocabulary, rows_of
 from labelwise.data.reading import BLOCK, decode, line_blocks, numbered, read_names
-from labelwise.data.streams.base import Lines, Position, Span, Stream, StreamBatch, Vocabulary, rows_of
 from labelwise.files import AnyPath, writing
 from labelwise.records import LabelData
 

@@ -14,12 +14,12 @@ from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from labelwise.data.errors import FormatError, Problem, shown
+from labelwise.data.formats.streaming import Position, StreamBatch, Vocabulary, rows_of
 from labelwise.data.formats.table.features import NUMBERS, numbers, read_features
 from labelwise.data.formats.table.labels import parse_tags, truth_columns
 from labelwise.data.formats.table.layout import RawTable, TableLayout, columns_named
 from labelwise.data.formats.table.reader import one_id
 from labelwise.data.reading import read_names
-from labelwise.data.streams.base import Position, StreamBatch, Vocabulary, rows_of
 from labelwise.files import AnyPath
 
 LARGEST = sys.float_info.max  # an int of JSON may be larger

@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse as sp
 
 from labelwise.data import FormatError, read, write
+from labelwise.data.formats.registry import Position, open_stream, stream_format
 from labelwise.data.reading import BLOCK
-from labelwise.data.streams.opening import Position, open_stream, stream_format
 from labelwise.records import LabelData
 
 

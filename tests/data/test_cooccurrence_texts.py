@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from labelwise.data import count_texts, plain_stem, text_counts
+from labelwise.data import cooccurrence, count_texts, plain_stem
 
 TEXTS = [
     "Machine learning and statistics. Machine learning!",
@@ -34,7 +34,7 @@ def test_documents_are_counted_as_a_plain_search_does():
 
 
 def test_batches_add_up(monkeypatch):
-    monkeypatch.setattr(text_counts, "BATCH", 7)
+    monkeypatch.setattr(cooccurrence, "BATCH", 7)
     texts = [TEXTS[i % 5] for i in range(50)]
     np.testing.assert_array_equal(count_texts(iter(texts), TERMS).counts, plainly(texts, TERMS))
 
