@@ -150,7 +150,7 @@ def test_only_blocks_and_chosen_rows_are_read(monkeypatch, strategy):
 
 def test_information_walks_the_pool_once_for_a_batch(monkeypatch):
     """So few are asked that the candidates of one walk are enough; beside it only the labelled rows are read."""
-    monkeypatch.setattr("labelwise.data.shards.features.BLOCK_BYTES", 20 * D * 8)
+    monkeypatch.setattr("labelwise.data.sharded.BLOCK_BYTES", 20 * D * 8)
     X = features()
     counted = Counting(ShardedFeatures.of(X).shards)
     data = LabelData.from_arrays(counted, label_names=NAMES)

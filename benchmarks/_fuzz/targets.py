@@ -274,7 +274,7 @@ def answer_targets() -> list[Target]:
 
 
 def study_targets() -> list[Target]:
-    from labelwise.studies.study_file import read_arena
+    from labelwise.studies.plans import read_arena
 
     seed = """name = "mine"
 seeds = [0, 1]
@@ -379,7 +379,7 @@ def arrow_targets() -> list[Target]:
 
 
 def shard_targets() -> list[Target]:
-    from labelwise.data.shards.files import open_shard
+    from labelwise.data.sharded import open_shard
 
     def first(path: Path) -> None:
         shard = open_shard(path)

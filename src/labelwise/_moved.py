@@ -28,12 +28,12 @@ data.csv data.formats.csv
 data.jsonl data.formats.jsonl
 data.parquet data.formats.parquet
 data.rows data.formats.rows
-data.sharded data.shards.features
 data.synthetic data.made_up.synthetic
 data.synthetic_streams data.made_up.synthetic
 data.digit_pictures data.bundled
 data.yeast data.bundled
 data.tickets data.made_up.tickets
+data.shards data.formats.shards
 data.text_counts data.cooccurrence
 experiments.streaming streams.train
 experiments.stream_predictions streams.predict
@@ -44,7 +44,7 @@ experiments.stream_figures streams.figures
 experiments.metrics numerics.metrics
 experiments.arena studies.plans
 experiments.arena_figures studies.figures
-experiments.arena_files studies.study_file
+experiments.arena_files studies.plans
 experiments.arena_findings studies.statistics
 experiments.arena_report studies.report
 experiments.demo studies.demo
@@ -59,7 +59,7 @@ experiments.report studies.report
 experiments.simulate studies.simulate
 experiments.sources studies.sources
 experiments.statistics studies.statistics
-experiments.storage studies.storage
+experiments.storage studies.study
 experiments.study studies.study
 experiments.tables studies.tables
 experiments.workers studies.jobs

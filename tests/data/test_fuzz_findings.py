@@ -13,9 +13,9 @@ import scipy.sparse as sp
 
 from labelwise.data import FormatError, open_stream, read, read_answers
 from labelwise.data.cooccurrence import read_cooccurrence
+from labelwise.data.formats.shards import read as read_shards
 from labelwise.data.reading import check_archive
-from labelwise.data.shards.files import open_shard
-from labelwise.data.shards.folder import read as read_shards
+from labelwise.data.sharded import open_shard
 
 DIGITS = "1" * 5000
 NESTED = "[" * 100_000

@@ -9,7 +9,7 @@ from labelwise.models.label_gp.model import LabelGP
 from labelwise.models.mixture.model import LabelMixtureGP
 from labelwise.models.model_average import ModelAverage
 from labelwise.posterior import MarginalPosterior
-from labelwise.posterior.average import AveragePosterior
+from labelwise.posterior.wrapped import AveragePosterior
 
 
 def problem(n=60, q=4, seed=0):

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from labelwise import OnlineBayes
 from labelwise.streams.checkpoint import Checkpoint
-from labelwise.studies.study_file import ArenaFileError, read_arena
+from labelwise.studies.plans import ArenaFileError, read_arena
 
 COSTS = b"""[schedule.costs]
 read = 1%s

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from labelwise.data import write
 from labelwise.records import LabelData
 from labelwise.studies.sources import BUILT_IN, PUBLISHED, Source, published, scaled
-from labelwise.studies.storage import fingerprint
+from labelwise.studies.study import fingerprint
 
 
 def make_wide(n=30, d=20, seed=0):

@@ -29,11 +29,10 @@ from labelwise.studies.findings import (
     sets_won,
     summary,
 )
-from labelwise.studies.plans import control_of, model_names, papers_arena, quick_arena, strategy_names
+from labelwise.studies.plans import control_of, model_names, papers_arena, quick_arena, read_arena, strategy_names
 from labelwise.studies.sources import BUILT_IN
 from labelwise.studies.statistics import Comparison, compare
 from labelwise.studies.study import StudySet, check_plan, load_arena, run_sets
-from labelwise.studies.study_file import read_arena
 
 VERDICT_MARKS = {
     "better": "[green]▲ better[/]",

@@ -24,5 +24,5 @@ from labelwise.data.made_up.synthetic import make_gaussian_labels as make_gaussi
 from labelwise.data.made_up.synthetic import make_shapes as make_shapes
 from labelwise.data.made_up.synthetic import shapes_probabilities as shapes_probabilities
 from labelwise.data.made_up.tickets import make_tickets as make_tickets
-from labelwise.data.shards.features import FeaturePart as FeaturePart
-from labelwise.data.shards.features import ShardedFeatures as ShardedFeatures
+from labelwise.data.sharded import FeaturePart as FeaturePart
+from labelwise.data.sharded import ShardedFeatures as ShardedFeatures

@@ -12,7 +12,7 @@ from labelwise.models.base import LabelModel
 from labelwise.models.label_gp.model import LabelGP
 from labelwise.models.mixture.model import LabelMixtureGP
 from labelwise.numerics.arrays import BoolArray, FloatArray
-from labelwise.posterior.average import AveragePosterior
+from labelwise.posterior.wrapped import AveragePosterior
 
 
 def _all_extend(average: ModelAverage) -> bool:

@@ -12,8 +12,7 @@ from labelwise.posterior.base import (
     Rows,
     TargetGroup,
 )
-from labelwise.posterior.given import GivenPosterior
-from labelwise.posterior.wrapped import LimitedPosterior, WrappedPosterior
+from labelwise.posterior.wrapped import GivenPosterior, LimitedPosterior, WrappedPosterior
 
 __all__ = [
     "BoolArray",

@@ -127,7 +127,7 @@ class LabelPosterior:
         Gaussian conditioning on `label_covariances`: the best linear prediction of the other labels, kept inside
         (0, 1). A model that can do better overrides it.
         """
-        from labelwise.posterior.given import GivenPosterior  # which is a LabelPosterior itself
+        from labelwise.posterior.wrapped import GivenPosterior  # which is a LabelPosterior itself
 
         return GivenPosterior(self, values, observed)
 

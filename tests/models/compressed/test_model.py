@@ -11,8 +11,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct
 from labelwise import CompressedLabelGP, Diagnosis, MutualInformation, Threshold, read
 from labelwise.numerics.recovery.gaussian_recovery import condition, shrunk_label_prior
 from labelwise.numerics.recovery.label_codes import CompressedLabels, KnownLabels
-from labelwise.numerics.recovery.label_pursuit import recover_box_lasso
-from labelwise.numerics.recovery.sparse_recovery import recover_vb
+from labelwise.numerics.recovery.sparse_recovery import recover_box_lasso, recover_vb
 from labelwise.posterior import LabelPosterior
 
 PRIORS = {

@@ -9,8 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import labelwise.data.shards.folder as shards
-from labelwise.data.formats import csv, jsonl, parquet, xmc
+from labelwise.data.formats import csv, jsonl, parquet, shards, xmc
 from labelwise.data.formats.arff import files as arff
 from labelwise.data.formats.arff import meka, mulan
 from labelwise.data.formats.streaming import Position, Span, Stream

@@ -15,6 +15,7 @@ from typing import ClassVar, Literal, NamedTuple, Protocol, get_args
 import numpy as np
 
 from labelwise.numerics.arrays import FloatArray
+from labelwise.numerics.calibration import Entries, LogisticLink, base_rates, f1_thresholds, fit_link
 from labelwise.numerics.recovery.fast_recovery import recover_fast, smoothed_score
 from labelwise.numerics.recovery.gaussian_recovery import (
     LabelPrior,
@@ -26,14 +27,17 @@ from labelwise.numerics.recovery.gaussian_recovery import (
     ridge_prior,
 )
 from labelwise.numerics.recovery.label_codes import CompressedLabels, KnownLabels, back_project
-from labelwise.numerics.recovery.label_pursuit import (
+from labelwise.numerics.recovery.sparse_recovery import (
+    SparsePrior,
+    label_covariance,
     recover_basis_pursuit,
     recover_binary_pursuit,
     recover_box_lasso,
     recover_cosamp,
+    recover_mean_field,
     recover_omp,
+    recover_vb,
 )
-from labelwise.numerics.recovery.sparse_recovery import SparsePrior, label_covariance, recover_mean_field, recover_vb
 from labelwise.posterior import LabelCovariances
 
 TINY = 1e-10  # variance that is added to a label's own, so that a label that is certain can still be divided by
@@ -43,6 +47,7 @@ DecoderName = Literal[
 DECODERS = get_args(DecoderName)
 RIDGE_SHARE = 0.1  # of the mean variance of a code: what the regression is taken to leave open
 BLOCK = 4096  # items decoded at a time
+LINK_ROWS = 2000  # left-out rows that the link is fitted to, drawn at random
 
 
 class Codes(NamedTuple):
@@ -261,3 +266,20 @@ class CodeDecoder:
 
 
 PURSUITS = {"omp": recover_omp, "binary_mp": recover_binary_pursuit, "cosamp": recover_cosamp}
+
+
+def fit_decoder_link(
+    decoder: Decoder, left_out: Codes, labels: KnownLabels, priority: FloatArray
+) -> tuple[LogisticLink, FloatArray]:
+    """The link from the decoder's scores to probabilities, and thresholds (q,) for F1, by rows that were left out.
+
+    Scores without a centre of their own are taken to depart from their mean.
+    """
+    rates = base_rates(labels.labels, labels.observed)
+    rows = np.sort(np.argsort(priority)[:LINK_ROWS])
+    scores = decoder.decode(Codes(left_out.mean[rows], left_out.variance[rows])).score  # (n, q)
+    Y, observed = labels.labels[rows], labels.observed[rows]
+    centre = decoder.centre if decoder.centre is not None else scores.mean(axis=0)
+    entries = Entries.of(Y, observed)
+    link = fit_link((scores - centre).T[observed.T], entries, rates, centre)
+    return link, f1_thresholds(link.probabilities(scores).T[observed.T], entries)

@@ -9,11 +9,10 @@ import numpy as np
 
 from labelwise.models.base import LabelModel
 from labelwise.models.compressed.code import LabelCode, SparseOptions, learn_code, make_plan
-from labelwise.models.compressed.label_decoders import CodeDecoder, Codes, Decoder
+from labelwise.models.compressed.label_decoders import CodeDecoder, fit_decoder_link
 from labelwise.models.compressed.posterior import CompressedPosterior, FittedCodes
 from labelwise.models.compressed.regression import CodeRegression, KernelOptions, learn_codes
-from labelwise.numerics.arrays import FloatArray
-from labelwise.numerics.calibration import Entries, LogisticLink, base_rates, f1_thresholds, fit_link
+from labelwise.numerics.calibration import base_rates
 from labelwise.numerics.feature_scaling import learn_scaling
 from labelwise.numerics.recovery.label_codes import KnownLabels
 from labelwise.numerics.recovery.sparse_recovery import SparsePrior
@@ -27,7 +26,6 @@ CHOICES = {
     "kernel": ("auto", "linear", "rbf"),
     "scale": ("auto", "none"),
 }
-LINK_ROWS = 2000  # left-out rows that the link is fitted to, drawn at random
 
 
 class CompressedLabelGP(LabelModel):
@@ -210,20 +208,3 @@ class CompressedLabelGP(LabelModel):
             raise ValueError(f"n_iterations must be at least 1, got {self.n_iterations!r}")
         if not 0 < self.compression_share < 1:
             raise ValueError(f"compression_share must lie between 0 and 1, got {self.compression_share!r}")
-
-
-def fit_decoder_link(
-    decoder: Decoder, left_out: Codes, labels: KnownLabels, priority: FloatArray
-) -> tuple[LogisticLink, FloatArray]:
-    """The link from the decoder's scores to probabilities, and thresholds (q,) for F1, by rows that were left out.
-
-    Scores without a centre of their own are taken to depart from their mean.
-    """
-    rates = base_rates(labels.labels, labels.observed)
-    rows = np.sort(np.argsort(priority)[:LINK_ROWS])
-    scores = decoder.decode(Codes(left_out.mean[rows], left_out.variance[rows])).score  # (n, q)
-    Y, observed = labels.labels[rows], labels.observed[rows]
-    centre = decoder.centre if decoder.centre is not None else scores.mean(axis=0)
-    entries = Entries.of(Y, observed)
-    link = fit_link((scores - centre).T[observed.T], entries, rates, centre)
-    return link, f1_thresholds(link.probabilities(scores).T[observed.T], entries)

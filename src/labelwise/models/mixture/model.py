@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelwise.models.base import LabelModel
 from labelwise.models.mixture.fitting import MixtureOptions, fit_mixture, warm_mixture
-from labelwise.models.mixture.posterior import MixturePosterior
-from labelwise.models.mixture.state import FittedMixture
+from labelwise.models.mixture.state import FittedMixture, MixturePosterior
 from labelwise.numerics.arrays import FloatArray
 
 CHOICES = {

@@ -22,7 +22,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelwise.files import writing
 from labelwise.models.base import LabelModel
-from labelwise.models.online.posterior import OnlinePosterior
 from labelwise.models.online.settings import (
     GRAPHS,
     SHAPING,
@@ -33,7 +32,7 @@ from labelwise.models.online.settings import (
     check_sizes,
     check_unchanged,
 )
-from labelwise.models.online.state import LabelBlock, OnlineState
+from labelwise.models.online.state import LabelBlock, OnlinePosterior, OnlineState
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.ep.message_passing import Likelihood
 from labelwise.numerics.ep.online_learning import SMALLEST_VARIANCE, Counting, Prior, learn, scale_rows

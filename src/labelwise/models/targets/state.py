@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from labelwise.models.compressed.label_decoders import CodeDecoder
-from labelwise.models.compressed.model import fit_decoder_link
+from labelwise.models.compressed.label_decoders import CodeDecoder, fit_decoder_link
 from labelwise.models.targets.regression import (
     GroupRegression,
     KernelGroup,

@@ -17,8 +17,16 @@ from typing import NamedTuple
 import numpy as np
 
 from labelwise.numerics.arrays import FloatArray, IntegerArray
-from labelwise.numerics.ep import message_passing
-from labelwise.numerics.ep.message_passing import Likelihood, Work, compiled
+from labelwise.numerics.ep.message_passing import (
+    Likelihood,
+    Work,
+    compiled,
+    independent,
+    make_work,
+    multi_class,
+    pairwise,
+    star,
+)
 
 INDEPENDENT, STAR, MULTI_CLASS, PAIRWISE = range(4)
 SMALLEST_VARIANCE = 1e-10
@@ -70,7 +78,7 @@ def learn(
     graph: int,
 ) -> int:
     """Absorb the items one by one, in place; the number of sweeps that expectation propagation took over all."""
-    work = message_passing.make_work(signs.shape[1], beliefs.weights, graph == PAIRWISE)
+    work = make_work(signs.shape[1], beliefs.weights, graph == PAIRWISE)
     sweeps = 0
     for i in range(items.indptr.size - 1):
         z = signs[i]
@@ -82,13 +90,13 @@ def learn(
             continue  # no answer here
         _scores(work, items, i, beliefs.weights, likelihood.noise, prior.local_bias)
         if graph == STAR:
-            sweeps += message_passing.star(work, z, beliefs.hub, likelihood)
+            sweeps += star(work, z, beliefs.hub, likelihood)
         elif graph == INDEPENDENT:
-            message_passing.independent(work, z, likelihood)
+            independent(work, z, likelihood)
         elif graph == MULTI_CLASS:
-            sweeps += message_passing.multi_class(work, z, likelihood)
+            sweeps += multi_class(work, z, likelihood)
         else:
-            sweeps += message_passing.pairwise(work, z, likelihood)
+            sweeps += pairwise(work, z, likelihood)
         _absorb(work, items, i, beliefs.weights, prior.local_bias)
     return sweeps
 

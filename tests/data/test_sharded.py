@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
 from labelwise.data import FormatError, ShardedFeatures
-from labelwise.data.shards.files import FileShard
+from labelwise.data.sharded import FileShard
 from labelwise.records import LabelData
 
 CUTS = (0, 4, 5, 12)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from scipy.stats import spearmanr
 
 from labelwise.models.mixture.model import LabelMixtureGP
-from labelwise.models.mixture.posterior import MixturePosterior
+from labelwise.models.mixture.state import MixturePosterior
 from labelwise.numerics.mixture.gates import integrated_moments
 from labelwise.posterior import LabelCovariances
 

@@ -7,7 +7,7 @@ import pytest
 
 from exact_codes import exact_codes, share_recovered
 from labelwise.numerics.recovery.label_codes import addressed_projection
-from labelwise.numerics.recovery.label_pursuit import (
+from labelwise.numerics.recovery.sparse_recovery import (
     PENALTY,
     recover_basis_pursuit,
     recover_binary_pursuit,

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from labelwise.campaign import Costs
-from labelwise.studies.plans import Entrant
+from labelwise.studies.plans import ArenaFileError, Entrant, read_arena
 from labelwise.studies.simulate import Schedule
 from labelwise.studies.sources import Source
-from labelwise.studies.study_file import ArenaFileError, read_arena
 
 WHOLE = """
 name = "mine"

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from labelwise.data import ShardedFeatures
 from labelwise.records import LabelData
 from labelwise.studies.simulate import Result
-from labelwise.studies.storage import RunStore, fingerprint, run_key
+from labelwise.studies.study import RunStore, fingerprint, run_key
 
 SETTINGS = {"model": "m", "seed": 1, "schedule": {"start": 3}}
 RESULT = Result(({"round": 0, "f1": 0.1 + 0.2, "auc": math.nan},), ((("a", None), ("b", "red")),))

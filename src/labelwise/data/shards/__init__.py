@@ -1,1 +1,0 @@
-"""Pools that are larger than memory: a folder of files, read block by block."""
