@@ -23,7 +23,7 @@ ALLOWED = {
     "streams": BELOW_STUDIES | {"numerics", "studies"},
     "studies": BELOW_STUDIES | {"numerics"},
     "labelling": BELOW_STUDIES | {"_lazy"},
-    "cluster": {"data", "models", "numerics", "posterior", "queries"},
+    "cluster": {"_lazy", "data", "models", "numerics", "posterior", "queries"},
     "_lazy": set(),
     "_moved": set(),
     "cli": BELOW_STUDIES | {"cluster", "labelling", "streams", "studies"},

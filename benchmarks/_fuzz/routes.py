@@ -190,7 +190,7 @@ class Scripts:
 
     def seeds(self, folder: Path) -> list[bytes]:
         """A request to every route, and the ways that people go."""
-        from labelwise.labelling.web import json_api, pictures_view
+        from labelwise.labelling.web import json_api
         from labelwise.labelling.web.app import PAGES, SELF_GUARDED
 
         seeds = [
@@ -198,7 +198,7 @@ class Scripts:
             'POST /api/ask {"items": 2}\nPOST /api/skip {"lease": "{lease}"}\nPOST /api/undo {"event": {event}}',
             'POST /api/ask {}\nPOST /api/renew {"lease": "{lease}"}\nGET /api/status\nGET /browse?q=text&page=2',
         ]
-        modules = (*PAGES, *SELF_GUARDED, json_api, pictures_view)
+        modules = (*PAGES, *SELF_GUARDED, json_api)
         for route in (route for module in modules for route in module.router.routes):
             for method in sorted(getattr(route, "methods", None) or ("GET",)):
                 address = SIGNED.sub("1", str(getattr(route, "path", "/")))

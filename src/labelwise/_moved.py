@@ -35,6 +35,8 @@ data.yeast data.bundled
 data.tickets data.made_up.tickets
 data.shards data.formats.shards
 data.text_counts data.cooccurrence
+cluster.fan_out cluster._connect
+cluster.scoring cluster.information
 experiments.streaming streams.train
 experiments.stream_predictions streams.predict
 experiments.progressive streams.judge
@@ -65,7 +67,7 @@ experiments.tables studies.tables
 experiments.workers studies.jobs
 labelling.terms labelling.records
 labelling.learner labelling.training.learner
-labelling.planning labelling.training.planning
+labelling.planning labelling.training.worker
 labelling.history labelling.training.votes
 labelling.tally labelling.training.agreement_counts
 labelling.worker labelling.training.worker
@@ -79,9 +81,9 @@ labelling.chance labelling.training.chance
 labelling.guesses labelling.training.guesses
 labelling.status labelling.figures.status
 labelling.progress labelling.figures.status
-labelling.estimates labelling.figures.training_record
+labelling.estimates labelling.training.learner
 labelling.agreement labelling.figures.agreement
-labelling.learning_curve labelling.figures.learning_curve
+labelling.learning_curve campaign.standing
 labelling.wording labelling.figures.wording
 labelling.report labelling.figures.report
 labelling.label_effects labelling.web.vocabulary_view
@@ -104,9 +106,10 @@ labelling.doubled labelling.safety.doubled
 labelling.replay labelling.safety.replay
 labelling.event_rules labelling.safety.verify
 labelling.store.connections labelling.store.engine
-labelling.web.drawings labelling.web.progress_view
-labelling.web.figures labelling.web.progress_view
+labelling.web.drawings labelling.figures.report
+labelling.web.figures labelling.figures.report
 labelling.web.headers labelling.web.middleware
+labelling.web.pictures_view labelling.web.label_view
 labelling.web.bodies labelling.web.middleware
 labelling.web.connections labelling.web.server
 labelling.held_questions labelling.leases
@@ -134,6 +137,7 @@ models._factor_training models.factors.training
 models._transfer_choice models.factors.transfer_choice
 models._transfer_posterior models.factors.transfer_posterior
 models.online_bayes models.online.model
+models.model_average models.auto_model
 models._online_state models.online.state
 models._training_rows models.training_rows
 numerics.kernels numerics.gp.kernels

@@ -7,10 +7,9 @@ from scipy.special import expit, logit
 import labelwise as lw
 from campaign_toys import Refitted, Ridge, assert_same_state
 from labelwise import Answer, Campaign, LabelData, queries
-from labelwise.campaign.new_labels import NewLabel, share_likelihoods
+from labelwise.campaign.new_labels import NewLabel, blended, share_likelihoods
 from labelwise.numerics.metrics import macro_average_precision
 from labelwise.posterior import MarginalPosterior
-from labelwise.posterior.guessed import blended
 
 KNOWN = tuple(f"known{j}" for j in range(8))
 

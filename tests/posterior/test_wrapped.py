@@ -14,12 +14,12 @@ from scipy.special import expit, logit
 
 import labelwise
 from labelwise import models
+from labelwise.campaign.new_labels import Guess, GuessedPosterior
 from labelwise.data import ShardedFeatures
 from labelwise.numerics.gp.feature_spaces import Fourier
 from labelwise.numerics.moved_beliefs import move_draws, move_labels, move_ranking
 from labelwise.numerics.term_weights import learn_features
 from labelwise.posterior import GivenPosterior, LabelPosterior, LimitedPosterior, MarginalPosterior, WrappedPosterior
-from labelwise.posterior.guessed import Guess, GuessedPosterior
 from labelwise.posterior.streamed import StreamedPosterior
 from labelwise.posterior.wrapped import AveragePosterior
 

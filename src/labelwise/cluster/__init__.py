@@ -3,11 +3,6 @@
 `cluster=` is a `distributed.Client`, the address of a scheduler, or a number of processes on this machine.
 """
 
-from labelwise.cluster._connect import connected
-from labelwise.cluster.factors import fit_factors
-from labelwise.cluster.fan_out import fan_out
-from labelwise.cluster.information import greedy_information
-from labelwise.cluster.online import fit_online
-from labelwise.cluster.scoring import on_cluster
+from labelwise._lazy import attach
 
-__all__ = ["connected", "fan_out", "fit_factors", "fit_online", "greedy_information", "on_cluster"]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)  # the names are in __init__.pyi

@@ -13,6 +13,7 @@ from time import monotonic
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
+from joblib import parallel_config
 from threadpoolctl import threadpool_limits
 
 Cluster: TypeAlias = "Any"  # a distributed.Client, the address of a scheduler, or a number of local workers
@@ -191,3 +192,25 @@ def _same_environment(names: Iterable[str]) -> Iterator[None]:
             os.environ.pop(name, None)
             if value is not None:
                 os.environ[name] = value
+
+
+@contextmanager
+def fan_out(cluster: Cluster) -> Iterator[Any]:
+    """Within it, runs of `labelwise.studies`, and all of joblib, go to the workers. Gives the client.
+
+    Through joblib's Dask backend: a run lost with its worker is done by another. Results come back to this process and
+    are saved here; a folder that the workers share with it gets them even if this process dies.
+
+    Parameters
+    ----------
+    cluster : see `connected`
+
+    Examples
+    --------
+    >>> from labelwise.cluster import fan_out
+    >>> from labelwise.studies import Plan, run_study
+    >>> with fan_out("tcp://10.0.0.5:8786"):  # needs a cluster # doctest: +SKIP
+    ...     study = run_study(data, Plan(["label_gp"], ["random", "uncertainty"]), "runs/mine")
+    """
+    with connected(cluster) as client, parallel_config(backend="dask", client=client):
+        yield client

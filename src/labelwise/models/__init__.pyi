@@ -1,6 +1,7 @@
 from collections.abc import Callable
 
 from labelwise.models.auto_model import AutoModel as AutoModel
+from labelwise.models.auto_model import ModelAverage as ModelAverage
 from labelwise.models.base import LabelModel as LabelModel
 from labelwise.models.binary_relevance import BinaryRelevance as BinaryRelevance
 from labelwise.models.compressed.model import CompressedLabelGP as CompressedLabelGP
@@ -9,7 +10,6 @@ from labelwise.models.factors.cooccurrence_transfer import CooccurrenceTransfer 
 from labelwise.models.factors.latent_factors import LatentFactors as LatentFactors
 from labelwise.models.label_gp.model import LabelGP as LabelGP
 from labelwise.models.mixture.model import LabelMixtureGP as LabelMixtureGP
-from labelwise.models.model_average import ModelAverage as ModelAverage
 from labelwise.models.online.model import OnlineBayes as OnlineBayes
 from labelwise.models.targets.model import OrthogonalTargetGP as OrthogonalTargetGP
 

@@ -13,7 +13,7 @@ from labelwise import Answer, LabelData
 from labelwise.campaign.estimates import base_rate, calibration
 from labelwise.labelling import Event, Project, krippendorff_alpha
 from labelwise.labelling.figures.status import status_of
-from labelwise.labelling.figures.training_record import standing_report
+from labelwise.labelling.training.learner import standing_report
 
 LABELS = ("left", "low", "far")
 DAY = 86400.0

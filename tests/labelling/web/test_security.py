@@ -17,7 +17,7 @@ from labelwise.labelling import ProjectError
 from labelwise.labelling.items import pictures as picture_files
 from labelwise.labelling.service import Service
 from labelwise.labelling.store.questions import find_lease
-from labelwise.labelling.web import limits, pictures_view, reach, server
+from labelwise.labelling.web import label_view, limits, reach, server
 from labelwise.labelling.web.app import create_app
 from labelwise.labelling.web.dependencies import AdminUser, csrf_protected
 from labelwise.labelling.web.limits import Limiter
@@ -238,7 +238,7 @@ def test_what_is_no_picture_is_not_shown(guarded, make, tmp_path, monkeypatch):
     page.write_text(f"<html>{SCRIPT}</html>")
     person = picture_project(make, [{"image": str(page)}, {"image": drawing}])
     if not guarded:
-        monkeypatch.setattr(pictures_view, "shown_picture", lambda data, cache: (data, "text/html"))
+        monkeypatch.setattr(label_view, "shown_picture", lambda data, cache: (data, "text/html"))
     for item in ("..%2F..%2Fx", "ok"):
         assert person.get(f"/pictures/{item}", params={"field": "image"}).status_code == (404 if guarded else 200)
 

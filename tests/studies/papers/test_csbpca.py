@@ -11,20 +11,18 @@ import labelwise as lw
 from labelwise.queries import TargetEntropy
 from labelwise.studies.papers.csbpca import (
     METHODS,
+    PAPER,
     TYPE_TWO,
     PrintedSign,
     data_run,
     jobs,
     learning_run,
-    load,
     macro,
     period_run,
-    split,
     times_run,
     top_sets,
 )
-from labelwise.studies.papers.csbpca_exhibits import PAPER
-from labelwise.studies.papers.sets import FILES
+from labelwise.studies.papers.sets import FILES, load_unit_rows, split_pool
 
 RESULTS = Path(__file__).parents[3] / "benchmarks" / "results"
 
@@ -42,20 +40,20 @@ def file(tmp_path_factory):
 
 
 def test_rare_labels_and_then_empty_rows_are_dropped(file):
-    data = load(file, "corel5k")
+    data = load_unit_rows(file, "corel5k")
     assert data.n_labels == 11  # one row of 400 is less than half a percent
     assert np.diff(data.Y.indptr).min() >= 1
-    assert load(file, "corel5k", n_labels=5).n_labels == 5
+    assert load_unit_rows(file, "corel5k", n_labels=5).n_labels == 5
     np.testing.assert_allclose(np.linalg.norm(np.asarray(data.X), axis=1), 1.0)
 
 
 def test_splits_do_not_overlap_and_follow_the_seed(file):
-    data = load(file, "corel5k")
-    parts = split(data, 3)
+    data = load_unit_rows(file, "corel5k")
+    parts = split_pool(data, 3)
     assert parts.n_start == round(0.01 * data.n_items)
     assert parts.pool.n_items == parts.n_start + round(0.4 * data.n_items)
     assert not set(parts.pool.item_ids) & set(parts.test.item_ids)
-    assert split(data, 3).pool.item_ids == parts.pool.item_ids != split(data, 4).pool.item_ids
+    assert split_pool(data, 3).pool.item_ids == parts.pool.item_ids != split_pool(data, 4).pool.item_ids
 
 
 def test_top_sets_and_macro_f1():
@@ -67,7 +65,7 @@ def test_top_sets_and_macro_f1():
 
 
 def test_the_printed_sign_asks_for_the_most_certain(file):
-    data = load(file, "corel5k")
+    data = load_unit_rows(file, "corel5k")
     model = METHODS["codes"].model(random_state=0).fit(data.X[:30], data.Y[:30])
     beliefs, nothing = model.posterior(data.X), sp.csr_array(data.Y.shape, dtype=bool)
     variances = beliefs.target_groups()[0].covariance.diagonal()

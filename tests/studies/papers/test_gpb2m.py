@@ -8,10 +8,10 @@ pytest.importorskip("jinja2", reason="needs the extra plots")
 
 from labelwise.data import make_shapes, write
 from labelwise.records import LabelData
-from labelwise.studies.papers import PAPERS
+from labelwise.studies.papers import PAPERS, sets
 from labelwise.studies.papers import gpb2m as paper
-from labelwise.studies.papers.gpb2m import covering_rows, knowing, load_bench
-from labelwise.studies.papers.gpb2m_exhibits import PAPER
+from labelwise.studies.papers.gpb2m import PAPER
+from labelwise.studies.papers.sets import covering_rows, knowing, load_bench
 
 
 def sparse_data(n=90, d=40, q=6, seed=0):
@@ -38,8 +38,8 @@ def test_only_the_start_is_known():
 
 
 def test_a_bench_keeps_test_items_apart_and_prepares_on_the_pool(monkeypatch):
-    monkeypatch.setattr(paper, "N_TEST", 30)
-    monkeypatch.setattr(paper, "read", lambda file: sparse_data())
+    monkeypatch.setattr(sets, "N_TEST", 30)
+    monkeypatch.setattr(sets, "read", lambda file: sparse_data())
     bench = load_bench("made", 5, seed=1)
     assert bench.test.n_items == 30 and bench.truth.n_items == 60
     assert not set(bench.test.item_ids) & set(bench.truth.item_ids)
@@ -114,8 +114,8 @@ def made_up(seed, model, questions, name, level):
 @pytest.fixture
 def outcomes():
     levels = {("mixture", "scheduled"): 0.66, ("mixture", "random"): 0.6}
-    sets, seeds = ("enron", "yeast", "corel5k"), range(2)
-    curves = [made_up(s, *arm, n, levels.get(arm, 0.58)) for n in sets for s in seeds for arm in paper.ARMS]
+    names, seeds = ("enron", "yeast", "corel5k"), range(2)
+    curves = [made_up(s, *arm, n, levels.get(arm, 0.58)) for n in names for s in seeds for arm in paper.ARMS]
     kinds = ("exploring_only", "raw", "entropy")
     weights = [made_up(s, "mixture", kind, "enron", 0.58) for s in seeds for kind in kinds]
     auc = {"G": 0.9, "C": 0.8, "O": 0.9, "E": 0.5}

@@ -1,23 +1,23 @@
-"""One self-contained HTML page about a project: where it stands and how it got there."""
+"""The pictures of a project, and one self-contained HTML page: where it stands and how it got there."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from os import PathLike
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from labelwise.files import write_text
-from labelwise.labelling.figures.status import status_of
+from labelwise.labelling.figures.status import LabelStatus, PairFigures, status_of
 from labelwise.labelling.figures.wording import counted, standing_lines, why_no_f1
-from labelwise.labelling.project import Project
-
-WIDTH, HEIGHT, MARGIN = 640, 240, 36  # of the drawing, in its own units
+from labelwise.labelling.served import ServedProject
 
 
-def write_report(project: Project, path: str | PathLike[str]) -> None:
+def write_report(project: ServedProject, path: str | PathLike[str]) -> None:
     """Write the page; the file is replaced as a whole."""
     templates = Environment(
         loader=PackageLoader("labelwise.labelling.figures", ""),
@@ -32,37 +32,334 @@ def write_report(project: Project, path: str | PathLike[str]) -> None:
         title=project.store.name,
         status=now,
         settings=project.settings,
-        course=curve(now.course),
+        curve=learning_curve(now.course, now.forecast),
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
     write_text(path, text)
 
 
-def curve(course: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """The estimated F1 over answers as points of a drawing: a line, a band for the interval, and ticks.
+# -- pictures, as SVG: tags without style or script; colours are in the stylesheet of the page ------------------------
 
-    >>> points = [{"answers": n, "f1": f, "low": f - 0.1, "high": f + 0.1} for n, f in ((0, 0.2), (10, 0.6))]
-    >>> curve(points)["line"]
-    '36.0,170.4 604.0,103.2'
-    >>> curve(points[:1]) is None
-    True
-    """
-    if len(course) < 2:
+
+SERIES = 6  # people with a colour of their own; the others share one
+BARS = 60  # days drawn one by one; beyond that weeks, then months
+ROW = 22.0  # height of a row of bars
+MOST_ROWS = 25
+MOST_PEOPLE = 10  # in the table of who agrees with whom
+WIDTH = 640.0  # of every drawing, in its own units; the page scales it
+
+
+def learning_curve(course: Sequence[Mapping[str, Any]], forecast: Mapping[str, Any] | None) -> Markup | None:
+    """The estimated F1 over answers with its interval, and where the next answers are expected to lead."""
+    if not course:
         return None
-    last = max(max(point["answers"] for point in course), 1)
+    last = course[-1]
+    ahead = forecast["answers"] if forecast else 0
+    end = max(last["answers"] + ahead, 1)
+    frame = Frame((0, end), (0, 1), height=280)
+    marks = [
+        frame.axes([(x, f"{x:g}") for x in ticks(0, end)], [(y, f"{y:g}") for y in ticks(0, 1)], ("answers", "F1"))
+    ]
+    line = [(point["answers"], point["f1"]) for point in course]
+    lower, upper = ([(point["answers"], point[side]) for point in course] for side in ("low", "high"))
+    marks.append(frame.band(lower, upper, "band"))
+    marks.append(frame.line(line, "curve"))
+    said = f"{last['f1']:.2f} ({last['low']:.2f} to {last['high']:.2f}) after {counted(last['answers'], 'answer')}"
+    if forecast:
+        there = min(max(last["f1"] + forecast["gain"], 0), 1)
+        low, high = (min(max(last["f1"] + forecast[side], 0), 1) for side in ("low", "high"))
+        marks.append(frame.band([line[-1], (end, low)], [line[-1], (end, high)], "band ahead"))
+        marks.append(frame.line([line[-1], (end, there)], "curve ahead"))
+        words = f"expected {there:.2f} ({low:.2f} to {high:.2f}) after {ahead} more"
+        marks.append(frame.dot(end, there, 4, words, "dot ahead"))
+        said += f"; {words}"
+    marks.append(frame.dot(*line[-1], 5, f"now {said}"))
+    return picture(280, "Estimated F1 on the random share", f"It is {said}.", marks)
 
-    def place(answers: float, value: float) -> str:
-        x = MARGIN + (WIDTH - 2 * MARGIN) * answers / last
-        y = HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * min(max(value, 0.0), 1.0)
-        return f"{x:.1f},{y:.1f}"
 
-    upper = [place(point["answers"], point["high"]) for point in course]
-    lower = [place(point["answers"], point["low"]) for point in reversed(course)]
-    return {
-        "line": " ".join(place(point["answers"], point["f1"]) for point in course),
-        "band": " ".join(upper + lower),
-        "last": last,
-        "width": WIDTH,
-        "height": HEIGHT,
-        "margin": MARGIN,
-    }
+def days_of_answers(days: range, by_person: Mapping[str, Sequence[int]]) -> Markup | None:
+    """Bars of the answers per day (or week, or month), by person."""
+    if not days:
+        return None
+    people = sorted(by_person, key=lambda who: (-sum(by_person[who]), who))
+    groups = [[who] for who in people[:SERIES]] + ([people[SERIES:]] if people[SERIES:] else [])
+    starts, bins, unit = _binned(days)
+    counts = [[sum(by_person[who][i] for who in group for i in inside) for inside in bins] for group in groups]
+    totals = [sum(column) for column in zip(*counts, strict=True)]
+    rows = -(-len(groups) // 3)
+    height = 240.0 + 18 * rows
+    frame = Frame((0, len(bins)), (0, max(totals)), height=height, bottom=40 + 18 * rows)
+    shown = range(0, len(bins), max(1, -(-len(bins) // 8)))
+    across = [(i + 0.5, f"{starts[i]:%d %b}") for i in shown]
+    marks = [frame.axes(across, [(y, f"{y:g}") for y in ticks(0, max(totals))], ("", f"answers per {unit}"))]
+    width = (frame.x(1) - frame.x(0)) * 0.8
+    below = [0] * len(bins)
+    for series, (group, numbers) in enumerate(zip(groups, counts, strict=True)):
+        name = group[0] if series < SERIES else f"{len(group)} others"
+        for i, number in enumerate(numbers):
+            if number:
+                top, foot = frame.y(below[i] + number), frame.y(below[i])
+                words = tag("title", f"{starts[i]:%Y-%m-%d}: {name} {number}")
+                box = {"x": frame.x(i + 0.1), "y": top, "width": width, "height": foot - top}
+                marks.append(tag("rect", words, **box, class_=f"s{series}"))
+                below[i] += number
+        marks += _legend(series, name, frame.left + 190 * (series % 3), height - 18 * (rows - series // 3) + 8)
+    said = f"{counted(sum(totals), 'answer')} by {counted(len(people), 'person', 'people')}"
+    said += f" since {starts[0]:%Y-%m-%d}, at most {max(totals)} per {unit}."
+    return picture(height, "Answers over time", said, marks)
+
+
+def answers_by_label(labels: Sequence[LabelStatus]) -> Markup | None:
+    """For the labels answered most: how often yes, no and unsure."""
+    answered = [label for label in labels if label.yes + label.no + label.unsure]
+    chosen = sorted(answered, key=lambda label: -(label.yes + label.no + label.unsure))[:MOST_ROWS]
+    if not chosen:
+        return None
+    most = max(label.yes + label.no + label.unsure for label in chosen)
+    rows = []
+    for label in chosen:
+        parts = [(label.yes, "yes"), (label.no, "no"), (label.unsure, "unsure")]
+        words = f"{label.name}: {label.yes} yes, {label.no} no, {label.unsure} unsure"
+        rows.append((label.name, [(number / most, kind) for number, kind in parts], f"{label.yes} yes", words))
+    left = "" if len(chosen) == len(answered) else f" The {len(chosen)} answered most of {len(answered)}."
+    legend = [("yes", "yes"), ("no", "no"), ("unsure", "unsure")]
+    return _rows_of_bars("Answers per label", f"Most have {most}.{left}", rows, legend)
+
+
+def expected_finds(labels: Sequence[tuple[str, float]], questions: int) -> Markup | None:
+    """For the labels found most among the next questions: how often yes is expected."""
+    if not labels:
+        return None
+    most = max(number for _, number in labels)
+    rows = [
+        (name, [(number / most, "likely")], f"{number:.1f}", f"{name}: {number:.1f} expected")
+        for name, number in labels
+    ]
+    return _rows_of_bars("Labels expected to be found", f"Among the next {counted(questions, 'question')}.", rows, [])
+
+
+def calibration_plot(calibration: Mapping[str, Any]) -> Markup | None:
+    """How often labels are there, against how likely they were believed to be; on the line, beliefs are right."""
+    bins = calibration["bins"]
+    if not bins:
+        return None
+    frame = Frame((0, 1), (0, 1), height=300)
+    steps = [(x, f"{x:g}") for x in ticks(0, 1)]
+    marks = [frame.axes(steps, steps, ("believed probability", "share that is there"))]
+    marks.append(frame.line([(0, 0), (1, 1)], "ideal"))
+    largest = max(each["entries"] for each in bins)
+    for each in bins:
+        marks.append(frame.whisker(each["believed"], each["low"], each["high"]))
+        words = f"believed {each['believed']:.2f}, there {each['share']:.2f} of {each['entries']}"
+        marks.append(frame.dot(each["believed"], each["share"], 3 + 5 * (each["entries"] / largest) ** 0.5, words))
+    said = f"Beliefs are off by {calibration['error']:.3f} on average."
+    return picture(300, "Calibration on the random share", said, marks)
+
+
+def agreement_table(pairs: Sequence[PairFigures]) -> Markup | None:
+    """Who agrees with whom: the share of common answers that are the same, darker where it is higher."""
+    if not pairs:
+        return None
+    common: dict[str, int] = {}
+    for pair in pairs:
+        for who in (pair.first, pair.second):
+            common[who] = common.get(who, 0) + pair.both
+    people = sorted(sorted(common, key=lambda who: -common[who])[:MOST_PEOPLE])
+    share = {frozenset((pair.first, pair.second)): pair for pair in pairs}
+    side, left = min((WIDTH - 150) / len(people), 64.0), 140.0
+    height = 40 + 32 * len(people)
+    marks = []
+    for i, who in enumerate(people):
+        marks.append(tag("text", _cut(who, 15), x=left - 8, y=54.0 + 32 * i, text_anchor="end", class_="tick"))
+        head = left + side * (i + 0.5)
+        marks.append(tag("text", _cut(who, int(side // 9)), x=head, y=26.0, text_anchor="middle", class_="tick"))
+        for j, other in enumerate(people):
+            both = share.get(frozenset((who, other))) if i != j else None
+            marks += _cell(both, (left + side * j, 34.0 + 32 * i), (side - 2, 30.0))
+    worst = min(pairs, key=lambda pair: pair.share)
+    said = f"Least between {worst.first} and {worst.second}: {100 * worst.share:.0f} % of {worst.both} common answers."
+    return picture(height, "Agreement between people", said, marks)
+
+
+def _cell(pair: PairFigures | None, corner: tuple[float, float], size: tuple[float, float]) -> list[Markup]:
+    shade = "none" if pair is None else f"a{min(int(10 * pair.share), 9)}"
+    words = "no common answers" if pair is None else f"{100 * pair.share:.0f} % of {pair.both} common answers"
+    name = "" if pair is None else f"{pair.first} and {pair.second}: "
+    box = {"x": corner[0], "y": corner[1], "width": size[0], "height": size[1], "rx": 3}
+    marks = [tag("rect", tag("title", name + words), **box, class_=f"cell {shade}")]
+    if pair is not None:
+        middle = {"x": corner[0] + size[0] / 2, "y": corner[1] + 20, "text_anchor": "middle"}
+        marks.append(tag("text", f"{100 * pair.share:.0f} %", **middle, class_=f"inside {shade}"))
+    return marks
+
+
+Bars = Sequence[
+    tuple[str, Sequence[tuple[float, str]], str, str]
+]  # name, (length, kind) of parts, at the end, in words
+
+
+def _rows_of_bars(title: str, description: str, rows: Bars, legend: Sequence[tuple[str, str]]) -> Markup:
+    left, right, top = 180.0, 70.0, 26.0 if legend else 6.0
+    height = top + ROW * len(rows) + 6
+    marks = []
+    for place, (kind, text) in enumerate(legend):
+        marks += _legend(kind, text, left + 90 * place, 14.0)
+    for row, (name, parts, at_end, words) in enumerate(rows):
+        y, x = top + ROW * row, left
+        label = tag("title", name)
+        marks.append(tag("text", label, _cut(name, 18), x=left - 8, y=y + 15, text_anchor="end", class_="tick"))
+        for length, kind in parts:
+            width = (WIDTH - left - right) * length
+            if width > 0:
+                said = tag("title", words)
+                marks.append(tag("rect", said, x=x, y=y + 3, width=width, height=ROW - 6, class_=f"bar {kind}"))
+            x += width
+        marks.append(tag("text", at_end, x=x + 6, y=y + 15, class_="tick"))
+    return picture(height, title, description, marks)
+
+
+def _legend(series: int | str, name: str, x: float, y: float) -> list[Markup]:
+    kind = f"s{series}" if isinstance(series, int) else f"bar {series}"
+    return [
+        tag("rect", x=x, y=y - 10, width=12, height=12, rx=2, class_=kind),
+        tag("text", _cut(name, 22), x=x + 18, y=y, class_="tick"),
+    ]
+
+
+def _binned(days: range) -> tuple[list[date], list[list[int]], str]:
+    """First days of the bars, the places of the days in each, and what a bar is."""
+    dates = [datetime.fromtimestamp(day * 86400, UTC).date() for day in days]
+    for unit in ("day", "week", "month"):
+        bins: dict[date, list[int]] = {}
+        for place, each in enumerate(dates):
+            first = {"day": each, "week": date.fromordinal(each.toordinal() - each.weekday())}.get(
+                unit, each.replace(day=1)
+            )
+            bins.setdefault(first, []).append(place)
+        if len(bins) <= BARS:
+            break
+    return list(bins), list(bins.values()), unit
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: max(most - 1, 1)] + "…"
+
+
+# -- the marks; their colours are in the stylesheet of the page --------------------------------------------------------
+
+
+def tag(name: str, *content: object, **attributes: object) -> Markup:
+    """An element; text is escaped, attributes are named with _ for -.
+
+    >>> str(tag("text", "a < b", x=1.25, text_anchor="end", class_="tick"))
+    '<text x="1.2" text-anchor="end" class="tick">a &lt; b</text>'
+    """
+    said = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_short(value))}"' for key, value in attributes.items()
+    )
+    return Markup(f"<{name}{said}>{''.join(map(escape, content))}</{name}>")  # all that comes from outside is escaped
+
+
+def picture(height: float, title: str, description: str, marks: Iterable[Markup]) -> Markup:
+    """The whole drawing, with what it says in words."""
+    return tag(
+        "svg",
+        tag("title", title),
+        tag("desc", description),
+        Markup("").join(marks),
+        viewBox=f"0 0 {WIDTH:g} {height:g}",
+        role="img",
+        aria_label=f"{title}. {description}",
+        class_="drawing",
+    )
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where data lie in a drawing: from (x0, y0) at the lower left to (x1, y1) of the data, inside margins.
+
+    >>> frame = Frame((0, 10), (0, 1), height=200, left=40, right=10, top=10, bottom=30)
+    >>> frame.x(10), frame.y(0)
+    (630.0, 170.0)
+    """
+
+    across: tuple[float, float]
+    up: tuple[float, float]
+    height: float
+    left: float = 48
+    right: float = 16
+    top: float = 28
+    bottom: float = 40
+
+    def x(self, value: float) -> float:
+        low, high = self.across
+        return self.left + (WIDTH - self.left - self.right) * (value - low) / ((high - low) or 1)
+
+    def y(self, value: float) -> float:
+        low, high = self.up
+        return self.height - self.bottom - (self.height - self.top - self.bottom) * (value - low) / ((high - low) or 1)
+
+    def line(self, points: Iterable[tuple[float, float]], class_: str) -> Markup:
+        return tag("polyline", points=self._points(points), class_=class_)
+
+    def band(self, lower: Sequence[tuple[float, float]], upper: Sequence[tuple[float, float]], class_: str) -> Markup:
+        return tag("polygon", points=self._points([*upper, *reversed(lower)]), class_=class_)
+
+    def whisker(self, at: float, low: float, high: float, class_: str = "whisker") -> Markup:
+        return tag("line", x1=self.x(at), x2=self.x(at), y1=self.y(low), y2=self.y(high), class_=class_)
+
+    def dot(self, at: float, value: float, radius: float, said: str, class_: str = "dot") -> Markup:
+        """A point that says what it is when pointed at."""
+        return tag("circle", tag("title", said), cx=self.x(at), cy=self.y(value), r=radius, class_=class_)
+
+    def axes(
+        self, across: Sequence[tuple[float, str]], up: Sequence[tuple[float, str]], names: tuple[str, str]
+    ) -> Markup:
+        """Ticks with their texts, lines for those of the upright axis, and what the axes are."""
+        ground, right = self.height - self.bottom, WIDTH - self.right
+        marks = [
+            tag("line", x1=self.left, x2=right, y1=self.y(value), y2=self.y(value), class_="grid") for value, _ in up
+        ]
+        marks += [
+            tag("text", text, x=self.left - 6, y=self.y(value) + 4, text_anchor="end", class_="tick")
+            for value, text in up
+        ]
+        marks.append(tag("line", x1=self.left, x2=right, y1=ground, y2=ground, class_="axis"))
+        marks += [
+            tag("text", text, x=self.x(value), y=ground + 16, text_anchor="middle", class_="tick")
+            for value, text in across
+        ]
+        middle = (self.left + right) / 2
+        marks.append(tag("text", names[0], x=middle, y=self.height - 6, text_anchor="middle", class_="name"))
+        marks.append(tag("text", names[1], x=8, y=12, class_="name"))
+        return Markup("").join(marks)
+
+    def _points(self, points: Iterable[tuple[float, float]]) -> str:
+        return " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in points)
+
+
+def ticks(low: float, high: float, about: int = 5) -> list[float]:
+    """Round numbers between low and high, about so many.
+
+    >>> ticks(0, 37)
+    [0.0, 10.0, 20.0, 30.0]
+    >>> ticks(0.42, 0.58)
+    [0.45, 0.5, 0.55]
+    """
+    span = high - low
+    if span <= 0:
+        return [low]
+    rough = span / about
+    size = 10.0 ** _floor_log10(rough)
+    step = next(factor * size for factor in (1, 2, 5, 10) if factor * size >= rough * (1 - 1e-9))
+    first = -(-low // step)
+    return [round(number * step, 10) for number in range(int(first), int(high / step + 1e-9) + 1)]
+
+
+def _floor_log10(value: float) -> int:
+    return int(f"{value:e}".partition("e")[2])
+
+
+def _short(value: object) -> object:
+    """Coordinates need one digit after the point."""
+    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else value

@@ -24,7 +24,6 @@ from labelwise.labelling.web import (
     json_api,
     label_view,
     ml_backend,
-    pictures_view,
     progress_view,
     vocabulary_view,
 )
@@ -80,7 +79,7 @@ def create_app(
         local_secret=local_secret or secrets.token_urlsafe(24),
         reach=reach,
     )
-    for module in (*PAGES, json_api, pictures_view):
+    for module in (*PAGES, json_api):
         app.include_router(module.router, dependencies=[Depends(csrf_protected)])
     for module in SELF_GUARDED:
         app.include_router(module.router)

@@ -1,6 +1,6 @@
 """The papers done again: each claim, the paper's figure, ours, the verdict. `PAPERS` is what the command goes by."""
 
-from labelwise.studies.papers import bomc_exhibits, csbpca_exhibits, gpb2m_exhibits, miml, mllcs_exhibits
+from labelwise.studies.papers import bomc_exhibits, csbpca, gpb2m, miml, mllcs
 from labelwise.studies.papers.engine import Claim, Exhibit, Paper
 from labelwise.studies.papers.reproduction import (
     Account,
@@ -12,9 +12,9 @@ from labelwise.studies.papers.reproduction import (
 PAPERS: dict[str, Paper] = {
     "miml": miml.PAPER,
     "bomc": bomc_exhibits.PAPER,
-    "gpb2m": gpb2m_exhibits.PAPER,
-    "csbpca": csbpca_exhibits.PAPER,
-    "mllcs": mllcs_exhibits.PAPER,
+    "gpb2m": gpb2m.PAPER,
+    "csbpca": csbpca.PAPER,
+    "mllcs": mllcs.PAPER,
 }
 
 __all__ = [

@@ -141,7 +141,7 @@ def cells(*values: float | str, form: str = ".3f") -> list[Cell]:
 
 def picture(name: str, figure: Figure, caption: str, instead: str = "") -> Picture:
     """A figure to be shown; `instead` is read where it cannot be seen."""
-    return Picture(name, as_png(figure), caption, instead or caption)
+    return Picture(name.replace(" ", "-"), as_png(figure), caption, instead or caption)
 
 
 # -- verdicts ---------------------------------------------------------------------------------------------------------

@@ -291,6 +291,11 @@ class LabelGains(NamedTuple):
     def thirds_median_per_cent(self) -> list[float]:
         return [float(np.median(self.per_cent[part])) for part in thirds_by(self.frequency)]
 
+    @property
+    def thirds_in_words(self) -> list[str]:
+        pairs = zip(self.thirds_mean, self.thirds_median_per_cent, strict=True)
+        return [f"{mean:+.3f} · {median:+.0f} %" for mean, median in pairs]
+
 
 def draw_components(components: Sequence[ComponentView], columns: int = 4) -> Figure:
     """A panel per component: its likeliest labels with their probabilities, a tick where the label is on average."""

@@ -1,4 +1,4 @@
-"""The published sets as the papers' jobs read them: which file, which part of it, which labels."""
+"""The published sets as the papers' jobs read them: which file, which part of it, which labels, prepared how."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.preprocessing import MultiLabelBinarizer
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+from sklearn.preprocessing import MultiLabelBinarizer, StandardScaler, normalize
 
 from labelwise.data import read
-from labelwise.posterior import BoolArray
+from labelwise.posterior import BoolArray, FloatArray
 from labelwise.records import LabelData
 
 FILES = {
@@ -29,6 +31,14 @@ FILES = {
     "delicious": "delicious/delicious.arff.gz",
 }
 REUTERS = "reuters21578"
+LABEL_SHARE = {"corel5k": 0.005, "bibtex": 0.005, "delicious": 0.025}  # of the rows; 0.005 leaves delicious 589 labels
+START_SHARE, POOL_SHARE = 0.01, 0.4
+MOST_TEST_ROWS = 2000
+N_TEST, N_POOL = 500, 800  # items of a published set
+N_START = 40  # items of the pool that are known at first
+N_DIMENSIONS = 300  # singular vectors of words
+MADE_UP = "made up"
+N_SEEN = {"delicious": 500}  # labels told in the half-half experiments; otherwise half of them, rounded up
 
 _DOCUMENT = re.compile(r"<REUTERS(.*?)>(.*?)</REUTERS>", re.DOTALL)
 _TOPICS = re.compile(r"<TOPICS>(.*?)</TOPICS>", re.DOTALL)
@@ -93,3 +103,173 @@ def read_reuters(folder: Path) -> WordRows:
     X = CountVectorizer(token_pattern=r"[a-z][a-z]+", dtype=np.float64).fit_transform(texts)
     Y = MultiLabelBinarizer().fit_transform(topics).astype(bool)
     return WordRows(sp.csr_array(X), Y, np.array(is_test))
+
+
+# -- a pool and a test set of unit rows (CS-BPCA-GP) ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class PoolSplit:
+    """One shuffle: the pool with the rows to start from first, and the test set."""
+
+    pool: LabelData
+    n_start: int
+    test: LabelData
+    cardinality: float  # mean number of labels in the whole set, as the paper takes it
+
+    @property
+    def truth(self) -> BoolArray:
+        return np.asarray(self.test.Y.toarray(), dtype=bool)
+
+
+def load_unit_rows(file: str, name: str, *, n_labels: int | None = None, share: float | None = None) -> LabelData:
+    """A set as the paper prepares it: labels on too few rows dropped, then rows without labels; rows of unit length.
+
+    `n_labels` keeps only the most frequent ones, `share` is the least part of the rows that a label must be on.
+    """
+    data = read(Path(file))
+    data = frequent_labels(data, (LABEL_SHARE[name] if share is None else share) * data.n_items, n_labels)
+    rows = np.flatnonzero(np.diff(data.Y.indptr))
+    X, Y = normalize(data.X[rows]), data.Y[rows]
+    return LabelData.from_arrays(X, Y, item_ids=map(str, rows), label_names=data.label_names)
+
+
+def split_pool(data: LabelData, seed: int) -> PoolSplit:
+    """1 % to start from, 40 % to ask about, the first rows of the rest to test on."""
+    order = np.random.default_rng([seed, 2]).permutation(data.n_items)
+    n_start, n_pool = round(START_SHARE * data.n_items), round(POOL_SHARE * data.n_items)
+    pool = data.take(order[: n_start + n_pool])
+    return PoolSplit(pool, n_start, data.take(order[n_start + n_pool :][:MOST_TEST_ROWS]), data.cardinality)
+
+
+# -- a pool with a start that has every label (GP-B²M) ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A pool whose first items are known, everything about the same pool, and a test set nobody asks about."""
+
+    known: LabelData
+    truth: LabelData
+    test: LabelData
+
+
+def load_bench(file: str | Path, least: int, seed: int) -> Bench:
+    """Frequent labels only; a random pool and test set; features prepared on the pool; a start that has every label.
+
+    Sparse rows (words) are weighted by tf-idf and projected on the pool's 300 leading singular vectors; dense features
+    are standardised. Rows are then scaled to unit length.
+    """
+    data = frequent_labels(read(file), least)
+    rng = np.random.default_rng([seed, 3])
+    order = rng.permutation(data.n_items)
+    test, pool = data.take(order[:N_TEST]), data.take(order[N_TEST : N_TEST + N_POOL])
+    X_pool, X_test = _prepared(pool.X, test.X)
+    pool, test = (replace(part, X=X, feature_names=None) for part, X in ((pool, X_pool), (test, X_test)))
+    return Bench(knowing(pool, covering_rows(pool.Y, N_START, rng)), pool, test)
+
+
+def covering_rows(Y: sp.csr_array, n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+    """n random rows that have every label where n rows can: first a random cover, then any.
+
+    >>> Y = sp.csr_array(np.array([[1, 0], [1, 0], [1, 0], [0, 1]], dtype=bool))
+    >>> all(3 in covering_rows(Y, 2, np.random.default_rng(seed)) for seed in range(9))
+    True
+    """
+    order = rng.permutation(Y.shape[0])
+    lacking = np.asarray(Y.sum(0) > 0).ravel()
+    first = []
+    for row in order:  # rows that bring a label not seen before
+        labels = Y.indices[Y.indptr[row] : Y.indptr[row + 1]]
+        if lacking[labels].any():
+            first.append(row)
+            lacking[labels] = False
+    rest = order[~np.isin(order, first)]
+    return np.concatenate([np.array(first, dtype=np.intp), rest])[:n]
+
+
+def knowing(data: LabelData, rows: npt.NDArray[np.intp]) -> LabelData:
+    """The same items, of which only these rows are known."""
+    mask = np.zeros((data.n_items, 1), dtype=bool)
+    mask[rows] = True
+    observed = sp.csr_array(np.broadcast_to(mask, data.Y.shape))
+    return replace(data, Y=sp.csr_array(data.Y.multiply(observed)), observed=observed)
+
+
+def _prepared(pool: Any, test: Any) -> tuple[Any, Any]:
+    if not sp.issparse(pool):
+        scaler = StandardScaler().fit(pool)
+        return normalize(scaler.transform(pool)), normalize(scaler.transform(test))
+    weights = TfidfTransformer(sublinear_tf=False).fit(pool)
+    dimensions = min(N_DIMENSIONS, *(size - 1 for size in pool.shape))
+    leading = TruncatedSVD(dimensions, random_state=0).fit(weights.transform(pool))
+    X_pool, X_test = (normalize(leading.transform(weights.transform(X))) for X in (pool, test))
+    return X_pool, X_test
+
+
+# -- labels told as a whole or not at all (ML-LCS) --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ToldLabels:
+    """Official training and test items, and which labels are told."""
+
+    train: LabelData
+    test: LabelData
+    seen: Any  # label numbers
+    unseen: Any
+
+    @property
+    def Y(self) -> BoolArray:
+        return self.train.Y.toarray()
+
+    @property
+    def truth(self) -> BoolArray:
+        return self.test.Y.toarray()
+
+    @property
+    def observed(self) -> BoolArray:
+        told = np.zeros(self.train.Y.shape, dtype=bool)
+        told[:, self.seen] = True
+        return told
+
+    def on_unseen(self, scores: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """(n, unseen) scores and truth of the test items for the labels that are not told."""
+        return scores[:, self.unseen], self.truth[:, self.unseen]
+
+    def counts(self) -> FloatArray:
+        """(q, q) co-occurrence counts of all labels on the training items: all that is told of unseen labels."""
+        return count_pairs(self.Y)
+
+
+def count_pairs(Y: BoolArray) -> FloatArray:
+    """(q, q) items that carry both labels."""
+    sparse = sp.csr_array(Y.astype(np.float64))
+    return np.asarray((sparse.T @ sparse).toarray())
+
+
+def tell_labels(folder: str, name: str, seed: int, share: float | None = None) -> ToldLabels:
+    """A random half, or share, of the labels told."""
+    train, test = load_split(folder, name)
+    q = train.n_labels
+    n_seen = int(np.ceil(q * share)) if share is not None else N_SEEN.get(name, -(-q // 2))
+    order = np.random.default_rng(seed).permutation(q)
+    return ToldLabels(train, test, order[:n_seen], order[n_seen:])
+
+
+def load_split(folder: str, name: str) -> TrainTest:
+    """Published training and test items, or made-up ones."""
+    return made_up_split() if name == MADE_UP else published_split(folder, name)
+
+
+@lru_cache(maxsize=1)
+def made_up_split(n: int = 700, seed: int = 0) -> TrainTest:
+    """Short texts on a few themes, tagged by theme: for runs without the published sets."""
+    rng = np.random.default_rng(seed)
+    themes = rng.dirichlet(np.full(8, 0.15), size=n)  # (n, themes)
+    words = themes @ rng.dirichlet(np.full(120, 0.1), size=8)  # (n, words)
+    X = (rng.poisson(25 * words) > 0).astype(float)
+    tags = themes @ rng.gamma(0.25, size=(8, 30)) * 1.2
+    Y = rng.random((n, 30)) < np.minimum(tags, 0.9)
+    data = LabelData.from_arrays(sp.csr_array(X), Y)
+    return TrainTest(data.take(np.arange(n - 200)), data.take(np.arange(n - 200, n)))

@@ -6,7 +6,7 @@ from sklearn.metrics import f1_score
 
 from labelwise.campaign.estimates import IntervalEstimate, MicroF1, base_rate, draw_items
 from labelwise.campaign.standing import Standing
-from labelwise.labelling.figures.training_record import standing_report
+from labelwise.labelling.training.learner import standing_report
 from labelwise.records import Spent
 
 

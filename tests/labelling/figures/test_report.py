@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from labelwise.labelling.figures import report as figures
+from labelwise.labelling.figures.report import Frame, picture, tag, ticks
 from labelwise.labelling.figures.status import LabelStatus, PairFigures
-from labelwise.labelling.web import progress_view as figures
-from labelwise.labelling.web.progress_view import Frame, picture, tag, ticks
 
 EVIL = '<script>alert("x")</script>&"\''
 POINT = {"low": 0.1, "high": 0.5, "items": 9, "entries": 20}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from labelwise.labelling.figures.learning_curve import FEWEST, RATES, Forecast, _fit, _thinned, forecast_gain
+from labelwise.campaign.standing import MIN_POINTS, RATES, Forecast, _fit, _thinned, forecast_gain
 
 
 def noisy_course(rate: float, noise: float, seed: int, last: int = 400) -> list[dict]:
@@ -66,7 +66,7 @@ def test_the_curve_cannot_rise_above_one():
 def test_too_few_points_say_nothing():
     course = noisy_course(0.5, 0.0, 0)
     assert forecast_gain([]) is None
-    assert forecast_gain(course[: FEWEST - 1]) is None
+    assert forecast_gain(course[: MIN_POINTS - 1]) is None
     assert forecast_gain([{"answers": 10, "f1": 0.5, "items": 9}] * 20) is None, "one point many times is one point"
     assert forecast_gain([{"answers": n, "f1": None, "items": 9} for n in range(1, 20)]) is None
 

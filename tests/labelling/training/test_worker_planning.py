@@ -6,7 +6,7 @@ import pytest
 from labelwise import Answer, LabelData
 from labelwise.campaign.defaults import BATCH
 from labelwise.labelling import Settings
-from labelwise.labelling.training.planning import Planner, copies
+from labelwise.labelling.training.worker import Planner, copies
 
 
 def planned(project, n=40, leased=()):

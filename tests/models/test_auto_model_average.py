@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from labelwise.models.auto_model import ModelAverage
 from labelwise.models.binary_relevance import BinaryRelevance
 from labelwise.models.compressed.model import CompressedLabelGP
 from labelwise.models.label_gp.model import LabelGP
 from labelwise.models.mixture.model import LabelMixtureGP
-from labelwise.models.model_average import ModelAverage
 from labelwise.posterior import MarginalPosterior
 from labelwise.posterior.wrapped import AveragePosterior
 
