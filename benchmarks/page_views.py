@@ -27,7 +27,7 @@ from labelwise.labelling import Project
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.store.events import NewEvent, add_event
 from labelwise.labelling.store.trainings import begin_training, end_training
-from labelwise.labelling.web.app import create_app
+from labelwise.labelling.web.server import create_app
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it would rather have another HTTP library

@@ -8,8 +8,7 @@ import numpy as np
 
 import labelwise as lw
 from labelwise.streams import StreamPlan, train_stream
-from labelwise.streams.figures import StreamPanel, draw_panels
-from labelwise.studies.figures import as_png
+from labelwise.studies.figures import StreamPanel, as_png, draw_panels
 
 HALF_LIFE = 500  # rows
 

@@ -135,8 +135,8 @@ def test_a_file_that_changes_during_the_run_makes_its_result_stale(measured):
 
 def test_pages_count_where_the_package_that_shows_them_is_loaded(tmp_path):
     web = _sources.roots(tmp_path)["labelwise"] / "labelling" / "web"
-    counted = _sources.hashes([web / "app.py"], tmp_path, time.time())
-    assert {"labelwise/labelling/web/app.py", "labelwise/labelling/web/static/page.css"} <= counted.keys()
+    counted = _sources.hashes([web / "server.py"], tmp_path, time.time())
+    assert {"labelwise/labelling/web/server.py", "labelwise/labelling/web/static/page.css"} <= counted.keys()
     assert not any(name.startswith("labelwise/studies") for name in counted)
 
 

@@ -30,8 +30,8 @@ class Page:
     def __init__(self) -> None:
         from labelwise import LabelData
         from labelwise.labelling import Project
-        from labelwise.labelling.web.app import create_app
         from labelwise.labelling.web.dependencies import csrf_protected
+        from labelwise.labelling.web.server import create_app
 
         self.folder = tempfile.TemporaryDirectory()
         X = np.random.default_rng(0).standard_normal((300, 2))
@@ -191,7 +191,7 @@ class Scripts:
     def seeds(self, folder: Path) -> list[bytes]:
         """A request to every route, and the ways that people go."""
         from labelwise.labelling.web import json_api
-        from labelwise.labelling.web.app import PAGES, SELF_GUARDED
+        from labelwise.labelling.web.server import PAGES, SELF_GUARDED
 
         seeds = [
             'GET /api/ask\nPOST /api/ask {}\nPOST /api/answer {"lease": "{lease}", "values": {"left": true}}',

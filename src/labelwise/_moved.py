@@ -19,7 +19,7 @@ guard campaign.guard
 standing campaign.standing
 defaults campaign.defaults
 new_labels campaign.new_labels
-streamed_posterior posterior.streamed
+streamed_posterior posterior.wrapped
 data.arff data.formats.arff.files
 data.mulan data.formats.arff.mulan
 data.meka data.formats.arff.meka
@@ -42,7 +42,7 @@ experiments.stream_predictions streams.predict
 experiments.progressive streams.judge
 experiments.stream_rules streams.judge
 experiments.stream_files streams.checkpoint
-experiments.stream_figures streams.figures
+experiments.stream_figures studies.figures
 experiments.metrics numerics.metrics
 experiments.arena studies.plans
 experiments.arena_figures studies.figures
@@ -110,6 +110,7 @@ labelling.web.drawings labelling.figures.report
 labelling.web.figures labelling.figures.report
 labelling.web.headers labelling.web.middleware
 labelling.web.pictures_view labelling.web.label_view
+labelling.web.app labelling.web.server
 labelling.web.bodies labelling.web.middleware
 labelling.web.connections labelling.web.server
 labelling.held_questions labelling.leases
@@ -156,7 +157,7 @@ numerics.label_transfer numerics.factors.model
 numerics.count_scaling numerics.factors.count_scaling
 models._factor_stream models.factors.stream
 models._label_code models.compressed.code
-models._label_gp_solving models.label_gp.solving
+models._label_gp_solving models.label_gp.posterior
 models._label_mixture_fitting models.mixture.fitting
 models._target_regression models.targets.regression
 numerics.code_filling numerics.recovery.row_completion

@@ -20,8 +20,7 @@ from labelwise.numerics.gp.feature_spaces import Fourier
 from labelwise.numerics.moved_beliefs import move_draws, move_labels, move_ranking
 from labelwise.numerics.term_weights import learn_features
 from labelwise.posterior import GivenPosterior, LabelPosterior, LimitedPosterior, MarginalPosterior, WrappedPosterior
-from labelwise.posterior.streamed import StreamedPosterior
-from labelwise.posterior.wrapped import AveragePosterior
+from labelwise.posterior.wrapped import AveragePosterior, StreamedPosterior
 
 N, D, Q = 24, 4, 5
 OWN = {"given", "blocks"}  # made of the wrapper's own beliefs: forwarding them would lose the change

@@ -19,7 +19,7 @@ from labelwise.campaign.questions import as_questions, by_item, check_number, em
 from labelwise.campaign.standing import Standing, Told, stand
 from labelwise.numerics.choosing import random_items, random_pairs
 from labelwise.posterior import IgnorantPosterior, LabelPosterior, LimitedPosterior
-from labelwise.posterior.streamed import StreamedPosterior
+from labelwise.posterior.wrapped import StreamedPosterior
 from labelwise.records import Answer, LabelData, Question, features_by_name, in_shards
 from labelwise.records.costs import Costs, Spent
 

@@ -250,8 +250,10 @@ def _save_curve(done: Training, target: Path) -> dict[str, str]:
     table = target.with_suffix(".curve.csv")
     done.curve.write_csv(table)
     try:
-        from labelwise.streams.figures import draw_progress
-        from labelwise.studies.figures import as_png  # needs an extra: missing, the command still works
+        from labelwise.studies.figures import (
+            as_png,  # needs an extra: missing, the command still works
+            draw_progress,
+        )
     except ImportError as error:
         errors.print(f"no picture was drawn: {error}")
         return {"curve": str(table)}

@@ -18,7 +18,7 @@ from labelwise.data.errors import FormatError, shown
 from labelwise.data.formats.cells import escape_formula, unescape_formula
 from labelwise.data.reading import text_lines
 from labelwise.files import AnyPath, writing
-from labelwise.records.label_data import LabelData, check_unique
+from labelwise.records import LabelData, check_unique
 
 FloatArray = npt.NDArray[np.floating[Any]]
 HEADER = ["label", "other", "count"]

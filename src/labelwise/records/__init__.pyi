@@ -4,5 +4,6 @@ from labelwise.records.costs import Costs as Costs
 from labelwise.records.costs import Spent as Spent
 from labelwise.records.label_data import Features as Features
 from labelwise.records.label_data import LabelData as LabelData
+from labelwise.records.label_data import check_unique as check_unique
 from labelwise.records.label_data import features_by_name as features_by_name
 from labelwise.records.label_data import in_shards as in_shards

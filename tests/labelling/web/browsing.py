@@ -19,9 +19,8 @@ from typing import Any
 import uvicorn
 
 from labelwise.labelling import Project
-from labelwise.labelling.web.app import create_app
 from labelwise.labelling.web.reach import Reach, local_secret
-from labelwise.labelling.web.server import server_config
+from labelwise.labelling.web.server import create_app, server_config
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 ARGUMENTS = [

@@ -12,7 +12,7 @@ pytest.importorskip("fastapi", reason="the page needs the extra serve")
 from labelling.web.browsing import ARGUMENTS, CHROMIUM
 from labelling.web.site_client import Person
 from labelwise.labelling import Project
-from labelwise.labelling.web.app import create_app
+from labelwise.labelling.web.server import create_app
 
 
 @pytest.fixture

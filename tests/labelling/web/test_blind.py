@@ -14,7 +14,7 @@ from labelwise import Answer, LabelData
 from labelwise.labelling import Project
 from labelwise.labelling.items.blind import HIDDEN
 from labelwise.labelling.items.browse import Browser, ItemSearch
-from labelwise.labelling.web.app import create_app
+from labelwise.labelling.web.server import create_app
 
 LABELS = ("left", "low", "far")
 SAID = {"left": True, "low": False, "far": True}

@@ -13,7 +13,7 @@ import pytest
 
 from labelling.web.site_client import Person
 from labelwise import Answer
-from labelwise.labelling.web.app import create_app
+from labelwise.labelling.web.server import create_app
 
 TESTS = Path(__file__).parents[2]
 HERE = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent / "src")])}
@@ -213,7 +213,7 @@ def test_words_that_told_come_with_texts(make, pool):
 def test_no_request_loads_anything_to_train_with(tmp_path, project):
     code = (
         "import sys; from labelling.web.site_client import Person\n"
-        "from labelwise.labelling.served import ServedProject; from labelwise.labelling.web.app import create_app\n"
+        "from labelwise.labelling.served import ServedProject; from labelwise.labelling.web.server import create_app\n"
         f"person = Person(create_app(ServedProject({project.store.location!r}), local_user='me')); person.enter()\n"
         "question = person.ask()\n"
         "values = {label['name']: True for label in question['labels']}\n"

@@ -15,7 +15,7 @@ from labelling.web.site_client import BASE, TestClient
 from labelwise import Answer, LabelData
 from labelwise.labelling import Project
 from labelwise.labelling.web import ml_backend
-from labelwise.labelling.web.app import create_app
+from labelwise.labelling.web.server import create_app
 
 WORDS = ["apple", "car", "ball", "wall", "road"]
 CONFIG = '<View><Choices name="topic" toName="text"><Choice value="red"/><Choice value="round"/></Choices></View>'

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from labelling.web.site_client import Person
 from labelwise import LabelData
 from labelwise.labelling import Project
-from labelwise.labelling.web.app import create_app
 from labelwise.labelling.web.dependencies import csrf_protected
+from labelwise.labelling.web.server import create_app
 
 schemathesis = pytest.importorskip("schemathesis", reason="needs schemathesis, a test dependency")
 MADE_UP = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)

@@ -15,7 +15,7 @@ from labelling.web.site_client import Person
 from labelwise import Answer, LabelData
 from labelwise.labelling import Project
 from labelwise.labelling.safety.verify import verify
-from labelwise.labelling.web.app import create_app
+from labelwise.labelling.web.server import create_app
 
 NAMES = ("left", "low", "far", "red")
 TABLES = ("sessions", "invitations", "tokens", "users", "events", "leases")

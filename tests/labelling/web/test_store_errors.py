@@ -9,7 +9,7 @@ import pytest
 
 from labelling.web.site_client import Person
 from labelwise.labelling import Project
-from labelwise.labelling.web.app import create_app
+from labelwise.labelling.web.server import create_app
 
 PAGES = ("/", "/label", "/progress", "/browse", "/browse?words=a", "/browse/item?name=p0", "/vocabulary", "/enter")
 TOLD = "the log of the server says why"

@@ -24,10 +24,9 @@ from labelwise import LabelData
 from labelwise.labelling.items import pictures
 from labelwise.labelling.store.schema import sessions
 from labelwise.labelling.web import middleware, server
-from labelwise.labelling.web.app import create_app
 from labelwise.labelling.web.middleware import BehindProxy, CheckHost
 from labelwise.labelling.web.reach import Reach, local_secret
-from labelwise.labelling.web.server import Connections
+from labelwise.labelling.web.server import Connections, create_app
 
 MIB = 2**20
 

@@ -14,7 +14,7 @@ from labelling.web.site_client import Person
 from labelwise import Answer, LabelData
 from labelwise.labelling import Project
 from labelwise.labelling.figures.status import status_of
-from labelwise.labelling.web.app import create_app
+from labelwise.labelling.web.server import create_app
 
 EVIL = '<script>alert("x")</script>'
 PAGES = ("/progress", "/browse", "/browse?show=disagree", "/browse?show=uncertain", "/vocabulary")

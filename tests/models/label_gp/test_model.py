@@ -15,7 +15,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 
 from labelwise.decisions import Threshold
-from labelwise.models.label_gp import LabelGP, solving
+from labelwise.models.label_gp import LabelGP
+from labelwise.models.label_gp import posterior as solving
 from labelwise.numerics.feature_scaling import learn_scaling
 from labelwise.numerics.gp.feature_solver import FeatureSolver
 from labelwise.numerics.gp.kernel_solver import IterativeSolver, KernelSolver

@@ -1,1 +1,1 @@
-"""The page that people label on: HTTP lives here and nowhere else. `create_app` is in `labelwise.labelling.web.app`."""
+"""The page that people label on: HTTP lives here and nowhere else. `create_app` is in `server`."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from labelwise.models.compressed.code import LabelCode
 from labelwise.models.compressed.label_decoders import Codes
-from labelwise.models.label_gp.solving import Limits, Solver, make_solver
+from labelwise.models.label_gp.posterior import Limits, Solver, make_solver
 from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
 from labelwise.numerics.gp.feature_solver import FeatureSolver, gram
 from labelwise.numerics.gp.kernel_solver import KernelSolver

@@ -7,8 +7,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from labelwise.models.base import LabelModel
-from labelwise.models.label_gp.posterior import FittedLabelGP, LabelGPPosterior
-from labelwise.models.label_gp.solving import Limits, make_solver
+from labelwise.models.label_gp.posterior import FittedLabelGP, LabelGPPosterior, Limits, make_solver
 from labelwise.models.training_rows import TrainingRows
 from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.feature_scaling import learn_scaling

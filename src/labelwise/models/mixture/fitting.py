@@ -15,7 +15,7 @@ from scipy.special import betaln
 from sklearn.cluster import KMeans, kmeans_plusplus
 from threadpoolctl import threadpool_limits
 
-from labelwise.models.label_gp.solving import Limits, make_solver
+from labelwise.models.label_gp.posterior import Limits, make_solver
 from labelwise.models.mixture.state import FittedMixture, FittedRestart, RegressionGate
 from labelwise.models.training_rows import TrainingRows, row_keys
 from labelwise.numerics.arrays import BoolArray, FloatArray

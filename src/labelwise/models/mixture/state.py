@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import softmax
 
-from labelwise.models.label_gp.solving import Solver
+from labelwise.models.label_gp.posterior import Solver
 from labelwise.models.training_rows import TrainingRows
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.feature_scaling import FeatureScaling

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from labelwise.data import ShardedFeatures
 from labelwise.models import BinaryRelevance, LabelGP, LabelMixtureGP, OrthogonalTargetGP
-from labelwise.posterior.streamed import StreamedPosterior
+from labelwise.posterior.wrapped import StreamedPosterior
 
 N, Q = 40, 3
 MODELS = {

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from labelwise.models.label_gp import solving
-from labelwise.models.label_gp.solving import Limits, exact_is_affordable, make_solver, outgrown
+from labelwise.models.label_gp import posterior as solving
+from labelwise.models.label_gp.posterior import Limits, exact_is_affordable, make_solver, outgrown
 from labelwise.numerics.gp.feature_solver import FeatureSolver, LinearMap, NystromMap
 from labelwise.numerics.gp.kernel_solver import IterativeSolver, KernelSolver
 from labelwise.numerics.gp.kernels import Kernel

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from labelwise.streams.figures import StreamPanel, draw_panels, draw_progress
-from labelwise.studies.figures import as_png
+from labelwise.studies.figures import StreamPanel, as_png, draw_panels, draw_progress
 from labelwise.studies.tables import Table
 
 CURVE = Table.from_rows(
