@@ -18,7 +18,7 @@ from scipy.stats import rankdata
 from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.gp.kernels import squared_norms
 
-FEW = 10  # dense features up to which the length of a row counts
+MAX_SHORT_FEATURES = 10  # dense features up to which the length of a row counts
 ORDERED = 0.55  # rank correlation of size and place, above which columns count as sorted by size; more where few
 UNRELATED = 3.0  # times what the squared correlations of unrelated columns are on average
 LOOKED_AT = 2000  # rows, for whether columns are related
@@ -67,7 +67,7 @@ def learn_scaling(X: Any, scale: str) -> FeatureScaling:
     spread = X.std(axis=0)
     varies = spread > CONSTANT * np.abs(X).max(axis=0)
     weight = np.divide(1.0, spread, out=np.zeros_like(spread), where=varies)
-    if X.shape[1] <= FEW:
+    if X.shape[1] <= MAX_SHORT_FEATURES:
         return FeatureScaling(X.mean(axis=0), weight / np.sqrt(X.shape[1]))
     if are_principal_axes(X):
         return FeatureScaling(unit_rows=True)

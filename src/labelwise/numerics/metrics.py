@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from labelwise.numerics.arrays import BoolArray, FloatArray
 
-CUTS = (1, 2, 3)  # precision@k is reported for these k, and as their mean
+PRECISION_AT = (1, 2, 3)  # precision@k is reported for these k, and as their mean
 BINS = 15  # of equal width, for the calibration error
 LOWER_IS_BETTER = frozenset({"ranking_loss", "log_loss", "calibration_error"})
 METRICS = (
-    *(f"precision_at_{k}" for k in CUTS),
+    *(f"precision_at_{k}" for k in PRECISION_AT),
     "precision_at_1_3",
     "macro_f1",
     "micro_f1",
@@ -179,11 +179,11 @@ def evaluate(
     predicted = p > 0.5 if predicted_sets is None else np.asarray(predicted_sets, dtype=bool)
     if predicted.shape != p.shape:
         raise ValueError(f"predicted_sets has shape {predicted.shape}, but probabilities have {p.shape}")
-    at_k = [precision_at(p, known, k) if k <= p.shape[1] else float("nan") for k in CUTS]
+    at_k = [precision_at(p, known, k) if k <= p.shape[1] else float("nan") for k in PRECISION_AT]
     columns = _Sorted.of(p, known)
     entries = _Sorted.of(p.reshape(-1, 1), known.reshape(-1, 1))
     return {
-        **{f"precision_at_{k}": value for k, value in zip(CUTS, at_k, strict=True)},
+        **{f"precision_at_{k}": value for k, value in zip(PRECISION_AT, at_k, strict=True)},
         "precision_at_1_3": float(np.nanmean(at_k)),
         "macro_f1": macro_f1(predicted, known).value,
         "micro_f1": micro_f1(predicted, known),

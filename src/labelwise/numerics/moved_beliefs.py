@@ -7,12 +7,12 @@ from scipy.special import expit, logit
 
 from labelwise.numerics.arrays import BoolArray, FloatArray
 
-SURE = 1e-6  # log-odds are taken of probabilities between this and 1 minus this
+MIN_PROBABILITY = 1e-6  # log-odds are taken of probabilities between this and 1 minus this
 NEWTON_STEPS = 12
 
 
 def log_odds(p: FloatArray) -> FloatArray:
-    return np.asarray(logit(np.clip(p, SURE, 1 - SURE)))
+    return np.asarray(logit(np.clip(p, MIN_PROBABILITY, 1 - MIN_PROBABILITY)))
 
 
 def move_draws(drawn: FloatArray, before: FloatArray, after: FloatArray) -> FloatArray:
@@ -37,7 +37,7 @@ def with_mean(log_odds: FloatArray, mean: FloatArray) -> FloatArray:
     shift = np.zeros(mean.shape)
     for _ in range(NEWTON_STEPS):
         p = expit(log_odds + shift)
-        slope = np.maximum((p * (1 - p)).mean(axis=0), SURE)
+        slope = np.maximum((p * (1 - p)).mean(axis=0), MIN_PROBABILITY)
         shift += np.clip((mean - p.mean(axis=0)) / slope, -2.0, 2.0)  # far off, the slope may be next to nothing
     return np.asarray(expit(log_odds + shift))
 

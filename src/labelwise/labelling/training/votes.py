@@ -16,7 +16,7 @@ from labelwise.labelling.store.schema import NO, YES
 from labelwise.labelling.training.agreement_counts import Tally
 from labelwise.records.asking import Answer
 
-NEVER, UNKNOWN = -2, -1  # a person said nothing of a label; nothing is known of it (nobody said yes or no)
+SAID_NOTHING, UNKNOWN = -2, -1  # a person said nothing of a label; nothing is known of it (nobody said yes or no)
 
 Codes = npt.NDArray[np.int8]
 
@@ -26,7 +26,7 @@ class ItemVotes:
     """Everything said of one item: a row per person."""
 
     people: dict[str, int]
-    values: Codes  # (people, q): NEVER, UNSURE, NO or YES
+    values: Codes  # (people, q): SAID_NOTHING, UNSURE, NO or YES
     events: npt.NDArray[np.int64]  # (people, q): when it was said, by the number of the event
     known: Codes  # (q,): UNKNOWN, NO or YES
     given: npt.NDArray[np.bool_]  # (q,): came with the item
@@ -43,7 +43,7 @@ class ItemVotes:
         if who not in self.people:
             self.people[who] = len(self.people)
             q = self.known.size
-            self.values = np.vstack([self.values, np.full((1, q), NEVER, np.int8)])
+            self.values = np.vstack([self.values, np.full((1, q), SAID_NOTHING, np.int8)])
             self.events = np.vstack([self.events, np.zeros((1, q), np.int64)])
             self.settles = np.vstack([self.settles, np.zeros((1, q), bool)])
         return self.people[who]
@@ -61,7 +61,7 @@ class ItemVotes:
 
     def voters(self) -> npt.NDArray[np.intp]:
         """(q,) how many people have said anything of each label."""
-        return (self.values != NEVER).sum(0)
+        return (self.values != SAID_NOTHING).sum(0)
 
 
 class History:
@@ -100,7 +100,7 @@ class History:
         of_item.given[fresh], of_item.is_random[fresh] = reason == GIVEN, reason == CONTROL
         self.n_given += fresh.size if reason == GIVEN else 0
         person = of_item.row_of(who)
-        if (of_item.values[person, columns] != NEVER).any():
+        if (of_item.values[person, columns] != SAID_NOTHING).any():
             return False
         self.tally.add(of_item, who, columns, values)
         of_item.values[person, columns], of_item.events[person, columns] = values, votes.event[part.start]

@@ -57,7 +57,7 @@ from labelwise.labelling.training.learner import Learner, Seen, report_of, stand
 from labelwise.labelling.training.locks import only_worker
 from labelwise.labelling.training.model_files import TrainedLabeller
 from labelwise.labelling.training.snapshot import take_snapshot
-from labelwise.labelling.training.votes import NEVER, UNKNOWN
+from labelwise.labelling.training.votes import SAID_NOTHING, UNKNOWN
 from labelwise.records.asking import Question
 
 Entry = tuple[int, int]  # an item and a label, or WHOLE_ITEM, by number
@@ -156,7 +156,7 @@ class Planner:
         if not self.pairs:
             for item, votes in self.learner.history.items.items():
                 if self._is_open(item, WHOLE_ITEM):
-                    spoke = (votes.values[:, ~votes.given] != NEVER).any(1)  # labels that came with it are no answers
+                    spoke = (votes.values[:, ~votes.given] != SAID_NOTHING).any(1)  # labels it came with are no answers
                     had |= {(who, item, WHOLE_ITEM) for who, row in votes.people.items() if spoke[row]}
         return max(Counter(who for who, _, _ in had).values(), default=0)
 
@@ -200,7 +200,7 @@ class Planner:
         if votes is not None and self.pairs:
             had = int(votes.voters()[self.learner.labels.column_of[label]])
         elif votes is not None:
-            had = int((votes.values[:, ~votes.given] != NEVER).any(1).sum())
+            had = int((votes.values[:, ~votes.given] != SAID_NOTHING).any(1).sum())
             if self.settings.overlap == 1 and self._is_open(item, label):
                 had = 0  # an answer in part leaves the rest to be asked
         return copies(self.settings, item, label) - had

@@ -1,6 +1,4 @@
-"""The application (routers, one layout, the guards before all of them), and serving it: connections, the worker, when it
-is ready.
-"""
+"""The application (routers, one layout, the guards before all), and serving it: connections, the worker beside it."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from labelwise.posterior import ItemCovariance, LabelCovariances, LabelPosterior
 from labelwise.posterior.gaussian import calibrated_covariances, draw_probabilities
 
 BLOCK_NUMBERS = 2**23  # numbers in the label covariances of a block of items: 64 MiB
-SURE = 1e-4  # the least probability of a label, or of its absence, that known labels may lead to
+MIN_PROBABILITY = 1e-4  # the least probability of a label, or of its absence, that known labels may lead to
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +104,7 @@ class CompressedPosterior(LabelPosterior):
         if self._known is None:
             return p
         some = self._known.observed.any(axis=1, keepdims=True)  # (n, 1)
-        moved = np.clip(p + self._decoded.mean - self._before.mean, SURE, 1 - SURE)
+        moved = np.clip(p + self._decoded.mean - self._before.mean, MIN_PROBABILITY, 1 - MIN_PROBABILITY)
         return np.where(self._known.observed, self._known.labels, np.where(some, moved, p))
 
     def ranking(self) -> FloatArray:

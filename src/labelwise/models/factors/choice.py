@@ -26,7 +26,7 @@ FALLBACK = {"map": (0.5, 20), "variational": (0.1, 40)}
 FEWEST_LABELS = 8  # below, hiding half of them says nothing
 FEWEST_ITEMS = 20
 HELD_OUT = 5  # one item in so many
-CUTS = (1, 3, 5)
+PRECISION_AT = (1, 3, 5)  # precision@k for these k
 
 
 @dataclass(frozen=True)
@@ -82,43 +82,47 @@ def choose_by_hiding(
         items = rng.permutation(n)[: n // HELD_OUT]
         labels = np.sort(rng.permutation(s)[: s // 2]) if among_unseen else np.empty(0, dtype=np.intp)
         trial = problem.hide(items, labels)
-        for key, value in _try(problem, trial, items, labels, (settings, penalties, n_sweeps)).items():
-            scores[key].append(value)
+        for penalty in penalties:
+            own = with_feature_penalty(settings, penalty)
+            for step, value in _try(problem, trial, items, labels, own, n_sweeps).items():
+                scores[penalty, step].append(value)
     means = {key: float(np.mean(values)) for key, values in scores.items()}
     best = max(means, key=lambda key: (means[key], key[0], -key[1]))  # ties: the stronger penalty, the fewer sweeps
     return FactorChoice(best[0], best[1], means)
 
 
 def _try(
-    problem: FactorProblem, trial: FactorProblem, items: IntArray, labels: IntArray, grid: tuple[Any, ...]
-) -> dict[tuple[float, int], float]:
-    settings, penalties, n_sweeps = grid
+    problem: FactorProblem,
+    trial: FactorProblem,
+    items: IntArray,
+    labels: IntArray,
+    settings: FactorSettings,
+    n_sweeps: tuple[int, ...],
+) -> dict[int, float]:
+    """The score on what was hidden from a trial after each of these numbers of sweeps."""
     kept = np.delete(np.arange(problem.Y.shape[1]), labels)
     order = np.concatenate([kept, labels])
-    held = problem.X[items]
     truth, known = problem.Y[np.ix_(items, order)], problem.observed[np.ix_(items, order)]
+    fit = prepare_fit(trial, settings)
     found = {}
-    for penalty in penalties:
-        own = with_feature_penalty(settings, penalty)
-        fit = prepare_fit(trial, own)
-        start = first_factors(trial, own, fit)
-        for step, factors in enumerate(sweeps(own, fit, start, max(n_sweeps)), 1):
-            if step not in n_sweeps:
-                continue
-            scores = Learnt(fit, factors, transfer(own, fit, factors)).scores(held)  # (held, s)
-            if labels.size:
-                hidden = slice(kept.size, None)
-                value = mean_precision(scores, truth, known)
-                value += mean_precision(scores[:, hidden], truth[:, hidden], known[:, hidden])
-            else:
-                value = float((scores * truth - np.logaddexp(0, scores))[known].mean())
-            found[penalty, step] = value
+    for step, factors in enumerate(sweeps(settings, fit, first_factors(trial, settings, fit), max(n_sweeps)), 1):
+        if step not in n_sweeps:
+            continue
+        scores = Learnt(fit, factors, transfer(settings, fit, factors)).scores(problem.X[items])  # (held, s)
+        if labels.size:
+            hidden = slice(kept.size, None)
+            found[step] = mean_precision(scores, truth, known)
+            found[step] += mean_precision(scores[:, hidden], truth[:, hidden], known[:, hidden])
+        else:
+            found[step] = float((scores * truth - np.logaddexp(0, scores))[known].mean())
     return found
 
 
 def mean_precision(scores: FloatArray, truth: BoolArray, known: BoolArray) -> float:
     """The mean of precision at 1, 3 and 5 among the entries that are known."""
-    cuts = [k for k in CUTS if k <= scores.shape[1]]
-    best = np.argsort(-np.where(known, scores, -np.inf), axis=1, kind="stable")[:, : cuts[-1]]
-    hits = np.take_along_axis(truth & known, best, axis=1)
+    cuts = [k for k in PRECISION_AT if k <= scores.shape[1]]
+    scores, most = np.where(known, scores, -np.inf), cuts[-1]
+    best = np.argpartition(-scores, most - 1, axis=1)[:, :most]
+    order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1, kind="stable")
+    hits = np.take_along_axis(truth & known, np.take_along_axis(best, order, axis=1), axis=1)
     return float(np.mean([hits[:, :k].mean() for k in cuts]))

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logit
 
+from labelwise.models.factors.choice import mean_precision
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.calibration import POOLED_MEAN, Entries, LogisticLink, bend, fit_pooled
 from labelwise.numerics.gp.feature_regression import FeatureRegression
@@ -23,7 +24,6 @@ FEWEST_LABELS = 8  # below, hiding half of them says nothing
 FEWEST_ITEMS = 20
 MOST_FEATURES = 4000  # above, weights of the labels beside the features' are not tried: each trial needs a ridge
 HELD_OUT, MOST_HELD_OUT = 5, 1000  # one item in so many, and no more than these
-CUTS = (1, 3, 5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,14 +139,7 @@ class Trial:
 
     def precision(self, settings: SketchSettings) -> float:
         """The mean of precision at 1, 3 and 5 among the hidden labels that were answered."""
-        scores = np.where(self.observed, self.scores(settings), -np.inf)
-        cuts = [k for k in CUTS if k <= scores.shape[1]]
-        most = cuts[-1]
-        best = np.argpartition(-scores, most - 1, axis=1)[:, :most]
-        order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1, kind="stable")
-        best = np.take_along_axis(best, order, axis=1)
-        hits = np.take_along_axis(self.truth & self.observed, best, axis=1)
-        return float(np.mean([hits[:, :k].mean() for k in cuts]))
+        return mean_precision(self.scores(settings), self.truth, self.observed)
 
 
 def choose_settings(

@@ -21,8 +21,8 @@ from labelwise.posterior import LabelCovariances, LabelPosterior, Rows, WrappedP
 from labelwise.posterior.gaussian import calibrated_covariances
 
 RANK = 32  # of the label correlation kept beside its diagonal
-LEAST = 1e-6  # a probability is never nearer to 0 or 1
-SURE = 1e-15  # what a base model's probability is taken for where it rounds to 0
+MIN_PROBABILITY = 1e-6  # a probability is never nearer to 0 or 1
+ROUNDED_ZERO = 1e-15  # what a base model's probability is taken for where it rounds to 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +67,12 @@ class MixtureRule:
     def scores(self, X: Any, labels: FloatArray) -> FloatArray:
         if not self.on_log_odds:
             return labels @ self.weights
-        log_odds = logit(np.clip(labels, SURE, 1 - SURE))
+        log_odds = logit(np.clip(labels, ROUNDED_ZERO, 1 - ROUNDED_ZERO))
         alone = self.weights.sum(axis=0) == 0  # a label that occurs with none comes last
         return expit(np.where(alone, log_odds.min(axis=1, keepdims=True) - 1, log_odds @ self.weights))
 
     def probabilities(self, scores: FloatArray) -> FloatArray:
-        return np.clip(scores, LEAST, 1 - LEAST)
+        return np.clip(scores, MIN_PROBABILITY, 1 - MIN_PROBABILITY)
 
 
 @dataclass(frozen=True, eq=False)

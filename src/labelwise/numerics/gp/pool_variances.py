@@ -18,7 +18,7 @@ from labelwise.numerics.arrays import FloatArray, IntArray
 from labelwise.numerics.linear_algebra import cholesky, solve_lower
 
 GROWTH = 1.5  # of the memory for rows, when it runs out
-FEW = 4  # so many new rows are solved for in place; LAPACK would copy L first
+MAX_ROWS_IN_PLACE = 4  # so many new rows are solved for in place; LAPACK would copy L first
 
 
 class RowStore:
@@ -77,7 +77,7 @@ class PoolVariances:
     def append(self, K_old_new: FloatArray, K_new: FloatArray, K_new_pool: FloatArray) -> PoolVariances:
         """With m more rows: their kernels with the old rows (n, m), among themselves (m, m), with the pool (m, N)."""
         n, m = self.n_rows, K_new.shape[0]
-        few = m <= FEW and n > 0
+        few = m <= MAX_ROWS_IN_PLACE and n > 0
         L_21 = _forward(self.factor.array, K_old_new) if few else solve_lower(self.L, K_old_new).T  # (m, n)
         corner = K_new - L_21 @ L_21.T
         corner[np.diag_indices_from(corner)] += self.noise

@@ -23,7 +23,7 @@ from labelwise.numerics.information.state import IndexArray
 from labelwise.numerics.information.weights import Factor, add_gram, arrays, double_blocks, residuals
 
 BLOCK_BYTES = 2**25  # of the rows of a block, in the precision they come in
-FEW = 1 / 4  # share of a block up to which rows are loaded one by one: of more, nearly every page is touched anyway
+MAX_SHARE_ROW_BY_ROW = 1 / 4  # of a block: of more rows, nearly every page is touched anyway, and all are loaded
 NORM_SLACK = 1.001  # for what is rounded in norms and in γ
 MOVES_TOGETHER = 16  # rows whose number of missed moves differs by less share a matrix product
 NEGLIGIBLE = 1e-3  # twice what a bound of a gain may lose by not looking at how the precision of a row falls
@@ -216,7 +216,7 @@ def refresh_block(block: Block, bounds: Bounds, order: tuple[Refresh, News, Want
     stale = np.flatnonzero((bounds.scores(wanted.rule) >= task.threshold) & is_open)
     if stale.size == 0:
         return _send(block, bounds, wanted, None)
-    factor, noise = block.load(None if stale.size > FEW * block.n_rows else stale)
+    factor, noise = block.load(None if stale.size > MAX_SHARE_ROW_BY_ROW * block.n_rows else stale)
     loaded = Loaded(factor, stale, np.arange(stale.size) if len(noise) == stale.size else stale)
     exact = task.is_exact_for(task.count - int(rows["seen"][stale].min()))
     if exact and task.covariances is not None:

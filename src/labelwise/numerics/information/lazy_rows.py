@@ -17,7 +17,7 @@ SWEEP_ROW = 250.0  # what a sweep costs for each row besides reading it, in visi
 SWEEP_MOVE = 0.4  # what an entry and a move cost in a matrix product, against one by one
 LOOKS_TOGETHER = 128  # rows that nothing is known of but bounds are looked at so many at a time
 UNSEEN = -2  # in place of a winner: the best row has missed more moves than are kept
-NEVER = -(2**40)  # for `seen`: the residuals are upper bounds and account for no move in particular
+NO_MOVE = -(2**40)  # for `seen`: the residuals are upper bounds and account for no move in particular
 
 Lazy = bool | Literal["auto"]
 

@@ -19,7 +19,7 @@ from labelwise.numerics.information.blocks import Block, BlockReport, Candidates
 from labelwise.numerics.information.candidates import BestRows, fitting_rows
 from labelwise.numerics.information.dense import DenseInformation
 from labelwise.numerics.information.groups import Group, grouped
-from labelwise.numerics.information.lazy_rows import NEVER, LazyRows, MoveLog, dense_row
+from labelwise.numerics.information.lazy_rows import NO_MOVE, LazyRows, MoveLog, dense_row
 from labelwise.numerics.information.low_rank import LowRank, LowRankInformation
 from labelwise.numerics.information.state import Criterion, IndexArray, InformationState, Picks
 from labelwise.numerics.information.weights import Factor, WeightBeliefs, gram
@@ -302,13 +302,13 @@ class StreamedInformation(InformationState):
         self._put_back(evicted)
         self._indices, rows = kept.indices, kept.rows.copy()
         self._seen_there = kept.rows["seen"]  # what the bounds account for, where they are bounds
-        rows["seen"] = np.where(kept.is_exact, kept.rows["seen"], NEVER)
+        rows["seen"] = np.where(kept.is_exact, kept.rows["seen"], NO_MOVE)
         everyone = np.ones(len(rows), dtype=bool)
         self._candidates = LazyRows(kept.factor, rows, everyone, self._log, self._rule())
 
     def _held_now(self) -> Candidates:
         rows, scores = self._candidates.rows.copy(), self._candidates.scores().copy()
-        is_exact = rows["seen"] > NEVER
+        is_exact = rows["seen"] > NO_MOVE
         rows["seen"] = np.where(is_exact, rows["seen"], self._seen_there)
         return Candidates(self._indices, self._candidates.factor, rows, scores, is_exact)
 

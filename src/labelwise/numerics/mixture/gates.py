@@ -31,7 +31,7 @@ REFRESH = 8  # squarings before exp is taken anew: each doubles the relative err
 BELOW, ABOVE = 13.0, 3.5  # how far log λ goes beyond −log k and −log of the least Σσ
 HIGHEST = 700.0  # and at most, so that λ is a number
 NEGLIGIBLE = 40.0  # an integrand below exp(−40) from here on
-LEAST = 1e-150  # of Σσ: its square is still a number
+MIN_TOTAL = 1e-150  # of Σσ: its square is still a number
 SAMPLE_BLOCK = 2**22  # numbers drawn gates may take at once
 
 
@@ -202,7 +202,7 @@ def probit_moments(mean: FloatArray, variance: FloatArray) -> GateMoments:
     shrink = 1 / np.sqrt(1 + np.pi * variance / 8)  # (n, k)
     e, p = expit(shrink * mean), logistic_softmax(shrink * mean)
     v = e * (1 - e) * (1 - shrink)
-    total = np.maximum(e.sum(axis=1, keepdims=True), LEAST)  # (n, 1)
+    total = np.maximum(e.sum(axis=1, keepdims=True), MIN_TOTAL)  # (n, 1)
     spread = ((1 - 2 * p) * v + p**2 * v.sum(axis=1, keepdims=True)) / total**2
     return GateMoments(p, np.clip(spread, 0.0, p * (1 - p)))  # no share of one varies more
 
