@@ -35,7 +35,6 @@ data.yeast data.bundled
 data.tickets data.made_up.tickets
 data.shards data.formats.shards
 data.text_counts data.cooccurrence
-cluster.fan_out cluster._connect
 cluster.scoring cluster.information
 experiments.streaming streams.train
 experiments.stream_predictions streams.predict
