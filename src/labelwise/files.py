@@ -85,7 +85,7 @@ def write_text(path: AnyPath, text: str, *, private: bool = False) -> None:
 
 
 def remove_unfinished(folder: Path, of: str = "", older_than: float = 0.0) -> None:
-    """Remove what killed writers left in a folder: of the file named `of` or of any, older than so many seconds."""
+    """Remove what killed writers left in a folder: of the file `of` or of any, at least `older_than` seconds old."""
     for part in folder.glob(f".{glob.escape(of)}.*.part" if of else ".*.part"):
         with suppress(OSError):
             if time.time() - part.stat().st_mtime >= older_than:

@@ -64,7 +64,7 @@ def test_a_study_file_is_run_ranked_and_reported(here):
     assert done.exit_code == 0, done.stderr
     assert "2 sets × 2 pairings × 2 seeds, in runs/study" in done.stderr
     assert "balanced pairs · binary relevance" in done.stdout and "answers needed" in done.stdout
-    assert "2 sets say nothing of others" in done.stdout.replace("\n", " ")
+    assert "The result holds for these 2 sets only" in done.stdout.replace("\n", " ")
     assert "Report: runs/study/report.html" in done.stdout
     for name in ("results.csv", "results.json", "report.html", "sets/shapes/results.csv"):
         assert (here / "runs" / "study" / name).exists()

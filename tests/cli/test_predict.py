@@ -62,8 +62,8 @@ def test_one_line_of_text_gets_few_labels_and_what_was_left_out_is_told(young):
     assert len(labels) <= 6
     assert set(labels) & truth[0]
     left_out = N_LABELS - len(truth[0] | truth[1])
-    assert f"{left_out} of 230 labels were left out, because nobody has said yes to them so far" in done.stderr
-    assert "--every-label takes them in" in done.stderr
+    assert f"{left_out} of 230 labels were left out, because they have no yes so far" in done.stderr
+    assert "--every-label includes them" in done.stderr
     assert len(found["top_labels"].split(";")) == len(truth[0] | truth[1])
     assert set(found["top_labels"].split(";")) == truth[0] | truth[1]
 

@@ -327,7 +327,7 @@ def test_numbers_pictures_and_other_formats(folder):
         (["tell", "p.db", "--lease", "gone", "--yes", "red"], 5, "no question with the lease"),
         (["tell", "p.db", "--yes", "red"], 2, "give one of"),
         (["tell", "p.db", "--item", "d0", "--yes", "rod"], 2, "did you mean 'red'"),
-        (["tell", "p.db", "--item", "d0", "--yes", "red", "--no", "red"], 2, "'red' is said to be yes and no"),
+        (["tell", "p.db", "--item", "d0", "--yes", "red", "--no", "red"], 2, "'red' is given as yes and as no"),
         (["predict", "p.db", "--out", "x.csv"], 4, "nothing was answered"),
         (["predict", "p.db", "--out", "x.txt"], 2, "predictions are written to .jsonl, .csv or .parquet"),
         (["ask", "p.db", "--tty"], 2, "--tty needs a terminal"),

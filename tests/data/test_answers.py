@@ -39,9 +39,12 @@ def test_a_file_torn_anywhere_loses_its_last_line_only(tmp_path):
     start = whole[:-1].rfind(b"\n") + 1
     for cut in range(start + 1, len(whole) - 1):
         path.write_bytes(whole[:cut])
-        with pytest.warns(UserWarning, match=r"a\.jsonl, line 4: .*torn while being written and is ignored"):
+        with pytest.warns(
+            UserWarning,
+            match=r"a\.jsonl, line 4: .*incomplete, probably because writing was interrupted, and is ignored",
+        ):
             assert read_answers(path) == [*ANSWERS, ANSWERS[0]]
-        with pytest.warns(UserWarning, match="the torn last line .* is cut off"):
+        with pytest.warns(UserWarning, match="the incomplete last line .* is removed"):
             append_answers([Answer("new")], path)
         assert read_answers(path) == [*ANSWERS, ANSWERS[0], Answer("new")]
 
@@ -58,7 +61,7 @@ def test_a_whole_last_line_without_newline_counts(tmp_path):
 def test_a_torn_line_longer_than_one_look_back(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(GOOD + b'{"item": "' + b"x" * 200_000)
-    with pytest.warns(UserWarning, match="cut off"):
+    with pytest.warns(UserWarning, match="is removed"):
         append_answers(ANSWERS, path)
     assert read_answers(path) == [Answer("a", {"x": True}), *ANSWERS]
 

@@ -178,7 +178,7 @@ def test_what_does_not_agree_with_the_model_is_told(here):
     train_stream(here / "s.libsvm", here / "m.npz", plan=PLAN, settings={"half_life": 100.0})
     with pytest.raises(ValueError, match=r"begun with half_life=100\.0, got 50\.0"):
         train_stream(here / "s.libsvm", here / "m.npz", settings={"half_life": 50.0})
-    with pytest.raises(ValueError, match="say the same, or begin anew"):
+    with pytest.raises(ValueError, match="say the same, or start again"):
         train_stream(here / "s.libsvm", here / "m.npz", reading={"one_based": True})
     assert train_stream(here / "s.libsvm", here / "m.npz", settings={"n_jobs": 2}).model.n_jobs == 2
     fresh = train_stream(here / "s.libsvm", here / "m.npz", settings={"half_life": 50.0}, fresh=True, plan=PLAN)

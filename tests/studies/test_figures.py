@@ -51,7 +51,7 @@ def test_gains_are_better_to_the_right_and_filled_only_beyond_noise(study):
 
 def test_without_a_control_there_are_no_gains_to_draw(study):
     comparisons = [c for c in compare(study.table, ["macro_f1"]) if c.difference is None]
-    with pytest.raises(ValueError, match="no strategy of the study has a random control"):
+    with pytest.raises(ValueError, match="no strategy of the study has a random strategy to compare with"):
         figures.draw_gains(comparisons)
 
 

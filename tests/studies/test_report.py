@@ -99,7 +99,7 @@ def test_pairs_are_also_drawn_against_answers_and_one_seed_admits_it(tmp_path, s
     html, _ = read(report_study(run_study(small, plan, tmp_path, jobs=1), METRICS, tmp_path))
     assert (tmp_path / "figures" / "small-curves-answers.png").exists()
     assert "one seed, so no error bands" in html
-    assert "one seed only, so noise cannot be told from gain" in html
+    assert "one seed cannot separate gain from noise" in html
     assert "±" not in html[html.index("<tbody>") : html.index("</tbody>")]
 
 

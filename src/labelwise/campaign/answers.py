@@ -1,4 +1,4 @@
-"""What a campaign was told, in numbers: checked against what is known, and ready to learn from."""
+"""The answers of a campaign as numbers: checked against what is known, and ready to learn from."""
 
 from __future__ import annotations
 

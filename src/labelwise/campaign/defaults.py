@@ -79,7 +79,7 @@ def default_model(name: Any, target: str) -> Any:
 
 
 def default_strategy(name: Any, n_labels: int) -> Any:
-    """The strategy itself or by its name, or the default for "items", "pairs", or (None, "auto") for so many labels.
+    """The strategy itself or by its name, or the default: "items", "pairs", or by the number of labels (None, "auto").
 
     >>> type(default_strategy("auto", 300)).__name__, type(default_strategy("auto", 6)).__name__
     ('BalancedPairs', 'LabelCovariance')

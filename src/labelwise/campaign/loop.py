@@ -41,7 +41,7 @@ def start_questions(
     data : LabelData
     closed : (n, q) entries that may not be asked
     full : rows of which every label is known
-    start : how many items the start has; none is asked once so many are known in full
+    start : number of items of the start; none is asked once this number is known in full
     n : how many questions to ask
     target : "items", or "pairs": then every open label of an item in turn
     random_state : decides the order

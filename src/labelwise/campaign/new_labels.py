@@ -146,7 +146,7 @@ class GuessedPosterior(WrappedPosterior):
         return drawn
 
     def given(self, values: Any, observed: Any) -> GuessedPosterior:
-        """The model's beliefs once it is told, tilted as before; what is told of a guessed label stands."""
+        """The model's beliefs given the known labels, tilted as before; known values of a guessed label are kept."""
         shifts = self._log_odds - log_odds(self._inner.probabilities()[:, self._columns])
         told = dense(observed).astype(bool)[:, self._columns]
         if self._items.told is not None:

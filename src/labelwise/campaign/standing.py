@@ -229,7 +229,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Forecast:
-    """The gain in F1 that so many more answers are expected to bring, with its interval."""
+    """The gain in F1 expected from this number of further answers, with its interval."""
 
     answers: int
     gain: float

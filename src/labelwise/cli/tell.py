@@ -73,10 +73,10 @@ def tell(
 
 
 def _said(by_word: dict[str, list[str]]) -> dict[str, bool | None]:
-    """What was said of each label; two different words about one are refused."""
+    """The answer for each label; two different answers for one are refused."""
     words: dict[str, str] = {}
     for word, labels in by_word.items():
         for label in labels:
             if words.setdefault(label, word) != word:
-                raise ValueError(f"label {label!r} is said to be {words[label]} and {word}; say one of them")
+                raise ValueError(f"label {label!r} is given as {words[label]} and as {word}; give one of them")
     return {label: {"yes": True, "no": False, "unsure": None}[word] for label, word in words.items()}

@@ -30,9 +30,8 @@ ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 def connected(cluster: Cluster, *, patience: float | None = None) -> Iterator[Any]:
     """A client with at least one worker; what was started here is stopped at the end, a client given stays open.
 
-    Parameters
-    ----------
-    cluster : `distributed.Client`, the address of a scheduler ("tcp://10.0.0.5:8786"), or a number of workers: so many
+    Parameters ---------- cluster : `distributed.Client`, the address of a scheduler ("tcp://10.0.0.5:8786"), or a
+    number of workers: that number of
         processes on this machine, with one thread each
     patience : seconds to wait for the scheduler to answer and for a first worker; by default 15
 

@@ -313,7 +313,7 @@ def _can_travel(posterior: LabelPosterior) -> bool:
 
 
 def _ahead(rng: np.random.Generator, draws: int) -> np.random.Generator:
-    """The generator after so many numbers were drawn."""
+    """The generator after this number of draws."""
     twin = deepcopy(rng)
     if not hasattr(twin.bit_generator, "advance"):
         raise ValueError(f"{type(rng.bit_generator).__name__} cannot be advanced; use numpy.random.default_rng")

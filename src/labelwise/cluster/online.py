@@ -46,7 +46,7 @@ def fit_online(
     """One pass over rows in shards, on a cluster. Returns the model after it; the one given stays as it is.
 
     By labels, every worker learns its labels from all rows: bit for bit what `partial_fit` over the same shards in the
-    same order gives on one machine. By rows, every worker learns some of the shards, and after each of so many merges
+    same order gives on one machine. By rows, every worker learns some of the shards, and after each merge
     all go on from what they know together: no worker sees all rows or needs all labels at once, and the result is not
     quite that of one pass. When a worker is lost, what it held is learnt again, with the same result.
 
@@ -231,7 +231,7 @@ def prepare_rows(model: OnlineBayes, X: Any, Y: Any, observed: Any = None) -> Pr
 
 
 def begin(model: OnlineBayes, n_labels: int, n_parts: int = 1) -> OnlineBayes:
-    """A model ready to learn so many labels: what this one has learnt so far, or the prior.
+    """A model ready to learn this number of labels: what this one has learnt so far, or the prior.
 
     Independent labels come in `n_parts` blocks unless the model says otherwise; it makes no difference to them.
     """

@@ -44,7 +44,10 @@ def read_answers(path: AnyPath) -> list[Answer]:
             except FormatError as error:
                 if raw.endswith(b"\n"):
                     raise
-                warnings.warn(f"{error}. The line was torn while being written and is ignored", stacklevel=2)
+                warnings.warn(
+                    f"{error}. The line is incomplete, probably because writing was interrupted, and is ignored",
+                    stacklevel=2,
+                )
             number += 1
     return answers
 
@@ -59,7 +62,7 @@ def write_answers(answers: Iterable[Answer], path: AnyPath) -> None:
 def append_answers(answers: Iterable[Answer], path: AnyPath) -> None:
     """Add answers to a file, made if it is not there, and return when they are on disk.
 
-    A torn last line, see `read_answers`, is cut off first, with a warning. One process may append at a time.
+    An incomplete last line, see `read_answers`, is removed first, with a warning. One process may append at a time.
     """
     if split_name(path)[2]:
         raise FormatError("answers cannot be appended to a compressed file; leave out .gz or .bz2", path)
@@ -86,7 +89,7 @@ def _mend(file: IO[bytes], path: AnyPath) -> bool:
     try:
         _parse(last, path, None)
     except FormatError:
-        warnings.warn(f"{path}: the torn last line {shown(last)} is cut off", stacklevel=3)
+        warnings.warn(f"{path}: the incomplete last line {shown(last)} is removed", stacklevel=3)
         file.truncate(size - len(last))
         return False
     return True

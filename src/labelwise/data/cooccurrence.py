@@ -205,7 +205,7 @@ def read_cooccurrence(path: AnyPath) -> Cooccurrence:
 
 
 def _told(rows: Any, path: AnyPath) -> Iterator[list[str]]:
-    """The rows of a csv reader; what it cannot read is told with the line."""
+    """The rows of a csv reader; errors name the line."""
     try:
         yield from rows
     except csv.Error as error:

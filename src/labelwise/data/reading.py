@@ -57,7 +57,7 @@ def numbered(*blocks: Iterable[bytes], line: int) -> Iterator[tuple[bytes, int]]
 
 
 def _from_file(method: Callable[[int], Any], argument: int, path: AnyPath) -> Any:
-    """Read or seek; a fault of the compressed data is told as a fault of the file."""
+    """Read or seek; an error in the compressed data becomes an error of the file."""
     try:
         return method(argument)
     except EOFError:

@@ -38,9 +38,9 @@ SESSION_SECONDS = 30 * 24 * 3600.0
 
 @dataclass(frozen=True)
 class User:
-    """Somebody signed in. `csrf` is the token that his forms and requests carry; it follows from the session.
+    """A person who is signed in. `csrf` is the token of their forms and requests, derived from the session.
 
-    `is_local`: he works alone on this machine, the project has no users.
+    `is_local`: the person works alone on this machine, the project has no users.
     """
 
     name: str
@@ -67,7 +67,7 @@ class People:
         self._clock = clock
 
     def add(self, name: str, role: str = ANNOTATOR) -> str:
-        """A new user; the secret of his one-time link."""
+        """Add a user; returns the secret of a one-time link."""
         _check_local(name)
         if role not in (ANNOTATOR, ADMIN):
             raise ProjectError(f"a role is {ANNOTATOR!r} or {ADMIN!r}, got {role!r}")
@@ -109,7 +109,7 @@ class People:
     # -- sessions -----------------------------------------------------------------------------------------------------
 
     def redeem(self, secret: str) -> tuple[User, str] | None:
-        """Sign in by a one-time link: the user and the secret of his session, or None where the link is no good."""
+        """Sign in by a one-time link: the user and the secret of the session, or None if the link is not valid."""
         with self.store.reading() as connection:  # wrong links do not keep those waiting who write
             if invited(connection, _digest(secret), self._clock()) is None:
                 return None
@@ -186,7 +186,7 @@ class People:
 
 
 def check_person(who: str) -> str:
-    """A name that can be told from others in every format."""
+    """A name that every format can store, checked."""
     if not who.strip() or not who.isprintable():
         raise ProjectError(f"who answers needs a name, got {who!r}")
     return who

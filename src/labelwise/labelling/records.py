@@ -81,7 +81,7 @@ class Settings:
         model_options: Mapping[str, Any] | None = None,
         **others: Any,
     ) -> Settings:
-        """Settings with the defaults of a campaign for so many labels where something is None."""
+        """Settings in which None is replaced by the default of a campaign with this number of labels."""
         from labelwise.campaign import defaults  # loaded when needed: those who only ask and answer do without
 
         name = defaults.strategy_name(strategy, n_labels)

@@ -1,4 +1,4 @@
-"""The model for those who do not want to choose one: several, believed by how well they foretell answers held back."""
+"""A model that needs no choice: several models, weighted by how well they predict held-out answers."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class LabelModel(ClassifierMixin, BaseEstimator):
 
 
 def _check_labels(Y: Any, observed: Any) -> tuple[BoolArray, BoolArray]:
-    """Y and mask as two dense (n, q) boolean arrays; what is wrong is told in our words and in scikit-learn's."""
+    """Y and mask as two dense (n, q) boolean arrays; errors are worded as ours and as scikit-learn's."""
     try:
         Y_bool, known = dense_labels(Y, observed)
     except ValueError as error:

@@ -69,7 +69,7 @@ def sparse_labels(Y: Any, observed: Any = None) -> tuple[sp.csr_array, sp.csr_ar
 
 
 def _dense(Y: Any) -> npt.NDArray[Any]:
-    """A dense array; lists of label names are told how to become one."""
+    """A dense array; for lists of label names the error says how to make one."""
     try:
         return as_numbers("Y", Y)
     except ValueError as error:

@@ -22,7 +22,7 @@ Rows = npt.NDArray[np.intp] | slice
 
 
 class LabelPosterior:
-    """Beliefs about the labels of n items. A model overrides `probabilities`, `rows`, and what else it knows better.
+    """Beliefs about the labels of n items. A model overrides `probabilities`, `rows`, and whatever it knows better.
 
     The defaults are those of a model that believes labels independent given the item and that has no opinion about
     how sure it is of its own probabilities.

@@ -209,7 +209,7 @@ class AveragePosterior(WrappedPosterior):
         return sum(w * member.label_counts() for w, member in zip(self._weights, self._members, strict=True))
 
     def given(self, values: Any, observed: Any) -> AveragePosterior:
-        """Every member is told; which of them is right stays as open as it was."""
+        """Every member gets the known labels; the weights do not change."""
         return AveragePosterior([member.given(values, observed) for member in self._members], self._weights)
 
     def sample_labels(self, n_samples: int, rng: np.random.Generator) -> BoolArray:

@@ -165,5 +165,5 @@ def _set_losses(f: FloatArray, answered: BoolArray) -> FloatArray:
 
 
 def _spread(rows: IntArray, at_most: int) -> IntArray:
-    """At most so many of the rows, evenly spread."""
+    """At most this number of the rows, evenly spread."""
     return rows if rows.size <= at_most else rows[np.linspace(0, rows.size - 1, at_most).astype(np.intp)]

@@ -175,7 +175,7 @@ class _Pool:
         return self.posterior.rows(self.rows)
 
     def beliefs(self, most: int) -> LabelPosterior:
-        """About all of them; of a pool in shards at most so many are loaded."""
+        """About all of them; from a pool in shards at most `max_dense` are loaded."""
         if self.posterior.is_streamed and self.n_items > most:
             raise ValueError(
                 f"the {self.n_items} open items of this pool are in shards, and the model's covariance between them "

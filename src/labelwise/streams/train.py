@@ -101,7 +101,7 @@ def train_stream(
     settings : of `OnlineBayes`; those of a model begun earlier can be left out, and must not differ if they are not
     reading : format and options of `open_stream`, likewise
     plan : StreamPlan, optional
-    fresh : begin anew, whatever `model_path` holds
+    fresh : start again, whatever `model_path` holds
     on_batch : called after each batch
 
     Examples
@@ -149,13 +149,13 @@ def _begin(source: Path, target: Path, settings: Mapping[str, Any], reading: dic
         elif known.get(key) != value:
             raise ValueError(
                 f"the model in {target} was begun with {key}={known.get(key)!r}, got {value!r}; "
-                "leave it out, take another model file, or begin anew (fresh)"
+                "leave it out, take another model file, or start again (fresh)"
             )
     merged = {**found.reading_of(name), **given}
     if found.source.is_beginning_of(source):
         if merged != found.reading:
             raise ValueError(
-                f"{source} was begun to be read with {found.reading}, got {given}; say the same, or begin anew (fresh)"
+                f"{source} was begun to be read with {found.reading}, got {given}; say the same, or start again (fresh)"
             )
         return found
     found.rows_before, found.position = found.rows, None

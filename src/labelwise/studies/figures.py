@@ -110,7 +110,7 @@ def draw_gains(comparisons: Sequence[Comparison]) -> Figure:
     """Gain in area over random with its interval, better to the right; filled where the interval leaves out zero."""
     shown = [c for c in comparisons if c.gain is not None]
     if not shown:
-        raise ValueError("nothing to draw: no strategy of the study has a random control beside it")
+        raise ValueError("nothing to draw: no strategy of the study has a random strategy to compare with")
     metrics, arms = _metrics_and_arms(shown)
     size, xlabel = (4.6, 0.85 + 0.36 * len(arms)), "gain over random, mean over the curve"
     with rc_context(LOOK):

@@ -101,7 +101,7 @@ def percent(share: float) -> str:
 
 
 def summary(comparisons: Sequence[Comparison]) -> str:
-    """The headline, how many of the differences chance alone would have brought, and what it says of other sets."""
+    """The headline, the differences to expect by chance alone, and whether the result holds for other sets."""
     judged = [c for c in comparisons if c.verdict in ("better", "worse", "no difference")]
     beyond = sum(c.verdict != "no difference" for c in judged)
     parts = [headline(find(comparisons))]
@@ -112,7 +112,7 @@ def summary(comparisons: Sequence[Comparison]) -> str:
         )
     n_sets = max((c.n_sets for c in judged), default=0)
     if 1 < n_sets < MIN_SETS:
-        parts.append(f"{n_sets} sets say nothing of others: noise here is that of the seeds on these.")
+        parts.append(f"The result holds for these {n_sets} sets only: noise is measured over seeds, not over sets.")
     return " ".join(parts)
 
 
@@ -128,7 +128,10 @@ def headline(findings: Iterable[Finding]) -> str:
     for finding in findings:
         by_verdict.setdefault(finding.verdict, []).append(finding)
     if not {"better", "worse", "mixed", "no difference"} & set(by_verdict):
-        return "Nothing can be said against random here: that takes two seeds or more and random beside the strategy."
+        return (
+            "Cannot tell whether these strategies beat random: run at least two seeds (--seeds 3) and include "
+            "random in --strategy."
+        )
     sentences = [
         f"{_names(by_verdict[verdict])} {words}."
         for verdict, words in (
@@ -194,9 +197,9 @@ def _finding(of_arm: Sequence[Comparison]) -> Finding:
         by_verdict.setdefault(comparison.verdict, []).append(comparison)
     if not {"better", "worse", "no difference"} & set(by_verdict):
         reason = (
-            "one seed only, so noise cannot be told from gain; give more seeds"
+            "one seed cannot separate gain from noise; run more seeds"
             if first.verdict == "one seed"
-            else f"no random control in this study; add {first.control or 'random'} to the strategies"
+            else f"no random strategy in this study to compare with; add {first.control or 'random'} to the strategies"
         )
         return Finding(first.model, first.strategy, first.control, first.verdict, reason + ".")
     parts = [

@@ -265,7 +265,7 @@ COST_KEYS: dict[str, type] = {each.name: float for each in fields(Costs)} | {"la
 
 
 class ArenaFileError(ValueError):
-    """What is wrong in a study file, where, and how to mend it."""
+    """What is wrong in a study file, where, and how to correct it."""
 
 
 def read_arena(path: str | Path) -> Arena:
@@ -331,7 +331,7 @@ class _Table:
         return [_Table(self.path, f"{key}[{place}].", each) for place, each in enumerate(found)]
 
     def made(self, make: Callable[[], Any]) -> Any:
-        """What is made of the table; what its values cannot make is told with the file and the key."""
+        """The object that the table describes; an invalid value is reported with the file and the key."""
         try:
             return make()
         except ArenaFileError:
@@ -353,7 +353,7 @@ def _source(table: _Table) -> Source:
     for key in ("source", "test"):
         if key in given and not (key == "source" and source in BUILT_IN and not os.path.isfile(folder / source)):
             if not os.path.isfile(folder / given[key]):  # False also for a name that is too long to be one
-                raise table.wrong(key, given[key], f"there is no such file beside {table.path.name}; mend the path")
+                raise table.wrong(key, given[key], f"there is no such file beside {table.path.name}; correct the path")
             given[key] = folder / given[key]
     given["source"] = str(given["source"])
     return table.made(lambda: Source(**given))

@@ -1,4 +1,4 @@
-"""One HTML file that tells what was run, what came of it and how far to trust it; it needs no network and no script."""
+"""One HTML file with the set-up of a study, its results and how far to trust them; without network and scripts."""
 
 from __future__ import annotations
 

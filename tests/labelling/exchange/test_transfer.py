@@ -60,5 +60,5 @@ def test_an_event_told_in_two_ways_is_refused(tmp_path):
     rows = "1,2020-01-01T00:00:00+00:00,{},answer,p1,,strategy,,{},yes\n"
     path = tmp_path / "answers.csv"
     path.write_text(HEAD + rows.format("ann", "a") + rows.format("bob", "b"), encoding="utf-8")
-    with pytest.raises(FormatError, match="line 3: event 1 is told in two ways"):
+    with pytest.raises(FormatError, match="line 3: event 1 is listed with two contents"):
         read_events_file(str(path))

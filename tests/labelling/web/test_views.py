@@ -113,7 +113,7 @@ def test_a_new_project_has_pages_too(make):
         page = person.get(path)
         assert page.status_code == 200, path
     assert "Nothing was trained yet" in person.get("/progress").text
-    assert "it takes answers to questions asked at random" in person.get("/progress").text
+    assert "it needs answers to random questions" in person.get("/progress").text
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_a_change_says_what_it_does_before_it_is_done(admin, busy):
     asked = "/vocabulary/change?what={}&label=left&to={}"
     for what, to in (("rename", "west"), ("merge", "low"), ("retire", "")):
         page = text_of(admin.get(asked.format(what, to)))
-        assert f"“left” is known to be there on {yes} items and not to be there on {no} items." in page
+        assert f"“left” is known to be present on {yes} items and absent on {no} items." in page
     differ = int(((Y[:, 0] == 1) & observed[:, 1] & (Y[:, 1] == 0)).sum())
     assert f"On {differ} item" in text_of(admin.get(asked.format("merge", "low")))
     assert busy.label_names() == ["left", "low", "far"], "asking changes nothing"

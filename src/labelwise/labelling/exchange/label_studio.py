@@ -169,7 +169,7 @@ def labels_in(tasks: Any) -> list[str]:
 
 
 def _listed(found: Any, key: str) -> list[Any]:
-    """The list of an object at a key; none where it is not so, which is told when the object is read."""
+    """The list of an object at a key; empty if it is no list, which is reported when the object is read."""
     value = found.get(key) if isinstance(found, dict) else None
     return value if isinstance(value, list) else []
 

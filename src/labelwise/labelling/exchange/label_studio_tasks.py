@@ -182,7 +182,7 @@ def _data(task: Any) -> Mapping[str, Any]:
 
 
 def _shown(content: Any, field: str | None) -> Any:
-    """What an item or a task is told by: the field that the model reads, else its text, else all of it."""
+    """What identifies an item or a task: the field that the model reads, else its text, else all of it."""
     if not isinstance(content, Mapping):
         return content
     if field:

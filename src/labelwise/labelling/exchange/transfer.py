@@ -320,7 +320,7 @@ def read_events_file(path: str) -> list[Event]:
             head = _head(row)
             kept, values = found.setdefault(head["id"], (head, {}))
             if kept != head:
-                raise ValueError(f"event {head['id']} is told in two ways")
+                raise ValueError(f"event {head['id']} is listed with two contents")
             values |= _json_values(row["values"]) if as_json else _csv_value(row["label"], row["value"])
         except (ValueError, TypeError, KeyError, OverflowError) as error:
             raise FormatError(str(error), path, line) from None

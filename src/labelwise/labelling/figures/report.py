@@ -339,7 +339,7 @@ class Frame:
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """Round numbers between low and high, about so many.
+    """About this number of round numbers between low and high.
 
     >>> ticks(0, 37)
     [0.0, 10.0, 20.0, 30.0]

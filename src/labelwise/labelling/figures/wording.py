@@ -28,19 +28,19 @@ def unlearnt(answers: int) -> str:
 
 
 def left_out(labels: Sequence[str], of: int) -> str:
-    """Labels that are not predicted, and how to have them all the same.
+    """The labels that are not predicted, and how to include them.
 
     >>> left_out(["go"], 5)
-    "1 of 5 labels was left out, because nobody has said yes to it so far: 'go'; --every-label takes it in"
+    "1 of 5 labels was left out, because it has no yes so far: 'go'; --every-label includes it"
     """
     names = ", ".join(map(repr, labels[:SHOWN])) + (", ..." if len(labels) > SHOWN else "")
-    was, them = ("was", "it") if len(labels) == 1 else ("were", "them")
-    said = f"{len(labels):,} of {counted(of, 'label')} {was} left out, because nobody has said yes to {them} so far"
-    return f"{said}: {names}; --every-label takes {them} in"
+    was, has, them = ("was", "it has", "it") if len(labels) == 1 else ("were", "they have", "them")
+    sentence = f"{len(labels):,} of {counted(of, 'label')} {was} left out, because {has} no yes so far"
+    return f"{sentence}: {names}; --every-label includes {them}"
 
 
 def why_no_f1(f1: Mapping[str, Any] | None) -> str:
-    """What an estimate that is not there waits for.
+    """Why there is no estimate yet.
 
     >>> why_no_f1({"f1": None, "items": 1, "found": 2, "needed": 20})
     'not yet: 1 random item, 20 are needed'
@@ -48,14 +48,14 @@ def why_no_f1(f1: Mapping[str, Any] | None) -> str:
     'not yet: 13 random items, 20 are needed; no label was found among the random answers yet'
     """
     if f1 is None:
-        return "not yet: it takes answers to questions asked at random, and a trained model"
+        return "not yet: it needs answers to random questions, and a trained model"
     waits = [f"{counted(f1['items'], 'random item')}, {f1['needed']} are needed"] if f1["items"] < f1["needed"] else []
     waits += [] if f1["found"] else ["no label was found among the random answers yet"]
     return f"not yet: {'; '.join(waits or ['nothing was answered that a model could learn from'])}"
 
 
 def standing_lines(standing: Mapping[str, Any] | None) -> list[str]:
-    """What the random questions say of the strategy and of stopping, a line each.
+    """What the random questions show about the strategy and about stopping, one line each.
 
     >>> gain = {"value": 0.031, "low": -0.01, "high": 0.07}
     >>> standing_lines({"over_random": gain, "saved": {"value": 0.5}, "advice": "go on: it still rises"})

@@ -1,4 +1,4 @@
-"""Blind second opinions: what others said is hidden from a person who has not given his own answer yet."""
+"""Blind second opinions: others' answers are hidden from a person who has not answered yet."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HIDDEN = "Others' answers are hidden until you have given yours."
 
 @dataclass(frozen=True, eq=False)
 class Hidden:
-    """What others said and one person may not see before he has given his own answer, by item and label.
+    """Others' answers that a person may not see before giving their own, by item and label.
 
     `spoken` are all the entries that anybody said something of: of everything, or of the items and labels looked at.
     """
@@ -65,7 +65,7 @@ def hidden_from(
     numbers: Sequence[int] | None,
     label: int | None = None,
 ) -> Hidden:
-    """What of some items, or of all, a viewer may not see: others answered a question that he may be asked, too."""
+    """What a viewer may not see: others' answers to questions that the viewer may be asked, too."""
     if viewer is None or settings.overlap == 1:
         return Hidden.nothing()
     spoken = spoken_of(connection, viewer, numbers, label)

@@ -201,8 +201,8 @@ class Browser:
     def find(self, search: ItemSearch, page: int = 1, viewer: str | None = None) -> SearchPage:
         """One page of the items that are looked for: by number, or most uncertain or most disputed first.
 
-        With a viewer, what others said of a question that several people are asked counts as unsaid before he has
-        given his own answer, in what is shown and in what is found.
+        With a viewer, others' answers to a question that several people are asked are hidden until the viewer has
+        answered it, in what is shown and in what is found.
         """
         with self.project.store.reading() as connection:
             view = self._read_view(connection)
@@ -220,7 +220,7 @@ class Browser:
             return SearchPage(int(numbers.size), page, pages, self._rows(connection, view, shown, viewer), notice)
 
     def item(self, name: str, viewer: str | None = None) -> ItemPage:
-        """One item with all that happened to it; with a viewer, as far as he may see it."""
+        """One item with its history; with a viewer, as far as the viewer may see it."""
         if "\0" in name:
             raise ProjectError(f"there is no item {name!r} in the project")
         with self.project.store.reading() as connection:

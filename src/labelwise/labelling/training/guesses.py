@@ -1,4 +1,4 @@
-"""Labels added with a hint: what they were said to go with is kept in the project and told to every campaign."""
+"""Labels added with a hint: the project keeps the hint and gives it to every campaign."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def report_of(learner: Learner) -> dict[str, Any]:
 
 
 def standing_report(standing: Standing, answers: int) -> dict[str, Any]:
-    """How the campaign stood after so many answers, as it is kept with a training."""
+    """How the campaign stood after this number of answers, as it is kept with a training."""
     f1: dict[str, float | None] = {"f1": None, "low": None, "high": None}
     if standing.f1 is not None:
         values = {"f1": standing.f1.value, "low": standing.f1.low, "high": standing.f1.high}

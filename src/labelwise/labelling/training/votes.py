@@ -49,7 +49,7 @@ class ItemVotes:
         return self.people[who]
 
     def majority(self) -> Codes:
-        """(q,) what the last who settles says, else most people, and between as many yes as no the last to speak."""
+        """(q,) the latest settled answer, else that of the majority, and at equal numbers the latest answer."""
         yes, no = ((self.values == value).sum(0) for value in (YES, NO))
         said = self.values >= 0
         settled = said & self.settles
@@ -67,7 +67,7 @@ class ItemVotes:
 class History:
     """The votes so far, by item, and the answers a campaign would have been told.
 
-    `add` takes votes in the order of their events. A person's vote replaces an earlier one of his only in a history
+    `add` takes votes in the order of their events. A person's vote replaces an earlier one of theirs only in a history
     built anew from each person's last word; then the same votes give the same answers, whenever they came.
     """
 

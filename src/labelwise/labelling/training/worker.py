@@ -147,11 +147,11 @@ class Planner:
         return [planned(question) for question in asked]
 
     def _as_excluded(self, question: Question) -> Any:
-        """A question as a campaign is told not to ask it."""
+        """A question as `exclude` of `Campaign.ask` takes it."""
         return (question.item, question.labels[0]) if self.pairs else question.item
 
     def _closed_to_one(self) -> int:
-        """The most open questions that one person has had already: he skipped them, or answered them in part."""
+        """The largest number of open questions that one person has skipped or answered in part."""
         had = {(who, item, label) for who, item, label in self.skipped if self._may_be_planned(item, label)}
         if not self.pairs:
             for item, votes in self.learner.history.items.items():
@@ -286,7 +286,7 @@ class Worker:
         self._askable: tuple[tuple[int, ...], int] = ((), 0)  # the same now, and the state of the queue that it is of
 
     def run(self, until: Callable[[], bool] = lambda: False, *, patient: bool = True) -> None:
-        """Be the project's worker until told to stop.
+        """Be the project's worker until `until` says stop.
 
         A database that is restarted, locked or out of space is waited for, unless `patient` is False. A project's file
         that was replaced or deleted ends the work: it would go where nobody looks.

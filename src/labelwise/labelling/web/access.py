@@ -77,7 +77,7 @@ async def sign_out(request: Request) -> Response:
 
 
 def works_alone(request: Request) -> bool:
-    """Whether this machine alone is served, and nobody has to sign in by a link of his own."""
+    """Whether only this machine is served, so that nobody has to sign in by a link."""
     site = site_of(request)
     return site.local_user is not None and not site.project.people.has_users()
 

@@ -48,7 +48,7 @@ def current_user(request: Request) -> User:
 
 
 def admin_user(request: Request) -> User:
-    """Who is signed in, if he may manage the project; else 403."""
+    """The person who is signed in, if they may manage the project; else 403."""
     user = current_user(request)
     if not user.is_admin:
         raise HTTPException(403, "this is for admins; ask one")

@@ -71,7 +71,7 @@ def create_app(
     local_user : str or None
         Who works alone, without signing in, while the project has no users; only for a server that nobody else reaches.
     local_secret : str or None
-        What he shows to come in, at /local/SECRET; None makes one, `app.state.site.local_secret`.
+        The secret to sign in with, at /local/SECRET; None makes one, `app.state.site.local_secret`.
     reach : Reach or None
         How the server is reached; None is this machine with a `local_user`, else any name and no proxy.
     """
@@ -221,7 +221,7 @@ def serve_project(
     worker: bool = True,
     on_ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve the page until stopped by a signal; a worker trains beside it unless told not to or there is one.
+    """Serve the page until stopped by a signal; start a worker unless `worker` is False or one is running.
 
     Parameters
     ----------

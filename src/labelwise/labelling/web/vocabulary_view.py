@@ -150,7 +150,7 @@ def _in_words(what: str, detail: dict[str, Any]) -> str:
 
 
 def effects_of(browser: Browser, what: str, label: str, to: str = "") -> list[str]:
-    """Sentences on what renaming, merging or retiring a label does; raises where it cannot be done.
+    """Sentences on what renaming, merging or retiring a label does; an error if it cannot be done.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def effects_of(browser: Browser, what: str, label: str, to: str = "") -> list[st
     if what not in CHANGES:
         raise ProjectError(f"a label is changed by {', '.join(CHANGES)}, got {what!r}")
     column = _column(names, label)
-    has = f"“{label}” is known to be there on {_items(yes[column])} and not to be there on {_items(no[column])}."
+    has = f"“{label}” is known to be present on {_items(yes[column])} and absent on {_items(no[column])}."
     if what == "rename":
         if check_name(to) in names:
             raise ProjectError(f"there is a label {to!r} already; merge {label!r} into it instead")
@@ -174,7 +174,7 @@ def effects_of(browser: Browser, what: str, label: str, to: str = "") -> list[st
         return [
             has,
             "Nobody is asked about it any more; it is not learnt, predicted or exported with the labels.",
-            "What people said of it is kept with everything else that they did, but no longer used.",
+            "Its answers are kept with the history, but no longer used.",
         ]
     other = _column(names, to)
     if other == column:
@@ -182,12 +182,12 @@ def effects_of(browser: Browser, what: str, label: str, to: str = "") -> list[st
     mine, theirs = codes[:, column], codes[:, other]
     return [
         has,
-        f"“{to}” is known to be there on {_items(yes[other])} and not to be there on {_items(no[other])}.",
-        f"What each person said of “{label}” becomes said of “{to}”: yes to either is yes. "
-        f"So “{to}” gains {_items(((mine == YES) & (theirs < 0)).sum())} as there and "
-        f"{_items(((mine == NO) & (theirs < 0)).sum())} as not there.",
-        f"On {_items(((mine == YES) & (theirs == NO)).sum())} “{label}” is there and “{to}” is not: "
-        "whoever said both now says yes, and the majority of people decides.",
+        f"“{to}” is known to be present on {_items(yes[other])} and absent on {_items(no[other])}.",
+        f"Each person's answers about “{label}” become answers about “{to}”: yes to either is yes. "
+        f"So “{to}” gains {_items(((mine == YES) & (theirs < 0)).sum())} as present and "
+        f"{_items(((mine == NO) & (theirs < 0)).sum())} as absent.",
+        f"On {_items(((mine == YES) & (theirs == NO)).sum())} “{label}” is present and “{to}” is absent: "
+        "a person who answered both now counts as yes, and the majority of people decides.",
         f"“{label}” is not asked about any more. This cannot be taken back.",
     ]
 

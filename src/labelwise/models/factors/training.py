@@ -112,7 +112,7 @@ def to_precision(X: Any, dtype: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Learnt:
-    """Factors of the seen labels, and of all labels in the model's own order, after so many sweeps."""
+    """Factors of the seen labels, and of all labels in the model's own order, after this number of sweeps."""
 
     fit: FactorFit
     factors: Factors
@@ -181,7 +181,7 @@ def transfer(settings: FactorSettings, fit: FactorFit, factors: Factors) -> Tran
 
 @dataclass(frozen=True)
 class SweepSchedule:
-    """How long to sweep, and who is told about it."""
+    """How long to sweep, and what is called after each sweep."""
 
     n_iterations: int
     tolerance: float | None = None

@@ -66,7 +66,7 @@ class LearntTargets(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TargetSearch:
-    """Stands for one search, and how much was known at it: two are told apart by identity alone."""
+    """One search, and how much was known at it; two are compared by identity."""
 
     n_known: IntArray  # (n,) known labels of every row there was
 

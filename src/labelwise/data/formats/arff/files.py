@@ -29,7 +29,7 @@ def read(
     ----------
     path : path of the ARFF file
     labels : what says which attributes are labels
-        A path: the XML file that names them, as in Mulan. A list: their names. A number: so many of the first
+        A path: the XML file that names them, as in Mulan. A list: their names. A number: this number of the first
         attributes, or of the last for a negative one, as in MEKA. None: the XML file beside the ARFF file (see
         `arff.mulan.xml_candidates`), and without one the number behind `-C` in the relation name.
     dtype : float64 or float32, of X

@@ -169,5 +169,5 @@ def _named_numbers(cell: Any) -> dict[str, float]:
         if type(value) not in NUMBERS or not abs(value) <= LARGEST:
             raise Problem(f"found {shown(value)} for {name!r}, expected a finite number")
         if any("\ud800" <= sign <= "\udfff" for sign in str(name)):
-            raise Problem(f"found the name {name!a}, half of a character that needs two (a lone surrogate): mend it")
+            raise Problem(f"found the name {name!a}, half of a character that needs two (a lone surrogate): correct it")
     return {str(name): float(value) for name, value in cell.items()}
