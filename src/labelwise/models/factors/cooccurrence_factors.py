@@ -85,7 +85,6 @@ class CooccurrenceFactors(LabelModel):
         right first labels.
     solver : "cg" or "exact"
         A few conjugate gradient steps for all rows at once, or each row's own system.
-    cg_steps : int
     tolerance : float, optional
         Stop when the objective rises by less than this share of itself; needs the objective at every sweep.
     scale : "auto" or "none"
@@ -149,7 +148,6 @@ class CooccurrenceFactors(LabelModel):
         bias: bool = True,
         inference: Literal["map", "variational"] = "map",
         solver: Literal["cg", "exact"] = "cg",
-        cg_steps: int = 3,
         tolerance: float | None = None,
         scale: Literal["auto", "none"] = "auto",
         precision: Literal["auto", "float32", "float64"] = "auto",
@@ -172,7 +170,6 @@ class CooccurrenceFactors(LabelModel):
         self.bias = bias
         self.inference = inference
         self.solver = solver
-        self.cg_steps = cg_steps
         self.tolerance = tolerance
         self.scale = scale
         self.precision = precision
@@ -281,6 +278,6 @@ class CooccurrenceFactors(LabelModel):
             learn_overdispersion=learn,
             bias=self.bias,
             unseen=self.unseen,
-            solver=RowSolver(self.solver, self.cg_steps),
+            solver=RowSolver(self.solver),
             inference=self.inference,
         )

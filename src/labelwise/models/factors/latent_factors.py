@@ -37,7 +37,7 @@ class LatentFactors(LabelModel):
 
     Parameters
     ----------
-    n_factors, feature_penalty, n_iterations, item_penalty, label_penalty, bias_penalty, bias, solver, cg_steps, \
+    n_factors, feature_penalty, n_iterations, item_penalty, label_penalty, bias_penalty, bias, solver, \
 tolerance, scale, precision, n_trials, random_state
         As in `CooccurrenceFactors`.
 
@@ -67,7 +67,6 @@ tolerance, scale, precision, n_trials, random_state
         bias_penalty: float = 0.01,
         bias: bool = True,
         solver: Literal["cg", "exact"] = "cg",
-        cg_steps: int = 3,
         tolerance: float | None = None,
         scale: Literal["auto", "none"] = "auto",
         precision: Literal["auto", "float32", "float64"] = "auto",
@@ -82,7 +81,6 @@ tolerance, scale, precision, n_trials, random_state
         self.bias_penalty = bias_penalty
         self.bias = bias
         self.solver = solver
-        self.cg_steps = cg_steps
         self.tolerance = tolerance
         self.scale = scale
         self.precision = precision
@@ -108,9 +106,7 @@ tolerance, scale, precision, n_trials, random_state
         Y, observed = Y[:, answered], observed[:, answered]
         problem = FactorProblem(to_precision(scaling(X), precision_of(self.precision, Y.size)), Y, observed, None)
         penalties = Penalties(items=self.item_penalty, labels=self.label_penalty, biases=self.bias_penalty)
-        settings = FactorSettings(
-            self.n_factors, penalties, bias=self.bias, solver=RowSolver(self.solver, self.cg_steps)
-        )
+        settings = FactorSettings(self.n_factors, penalties, bias=self.bias, solver=RowSolver(self.solver))
         choice = choose(self, problem, settings)
         settings = with_feature_penalty(settings, choice.penalty)
         schedule = SweepSchedule(choice.n_iterations, self.tolerance, on_step)

@@ -231,7 +231,7 @@ def check_settings(model: Any, choices: dict[str, tuple[Any, ...]], positive: tu
         value = getattr(model, name, 1.0)
         if value != word and (isinstance(value, str) or not value > 0):
             raise ValueError(f"{name} must be positive or {word!r}, got {value!r}")
-    for name in ("n_factors", "cg_steps", "n_trials", "n_iterations", "batch_size"):
+    for name in ("n_factors", "n_trials", "n_iterations", "batch_size"):
         value = getattr(model, name, None)
         if value not in (None, "auto") and (isinstance(value, str) or not value >= 1):
             raise ValueError(f"{name} must be at least 1, got {value!r}")

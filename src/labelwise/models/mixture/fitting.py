@@ -43,6 +43,7 @@ KERNEL_ROUNDS, SWEEPS_BETWEEN = 10, 5  # of the kernel by the bound
 LABEL_FLOOR = 1e-2  # added to a label's variance: a rare label must not rule the clusters
 TIE_BREAKER = 1e-6
 TRIES = 4
+WARM_SWEEPS = 6  # of `partial_fit`
 CLUSTER_ROWS = 2000  # centres are found on at most so many rows, drawn at random
 ROUNDING = 1e-7  # a spread that is less of the mean is what rounding left
 CONFIDENCE = 0.8  # responsibility of an item's own cluster at the start
@@ -66,7 +67,6 @@ class MixtureOptions:
     scale: str
     max_sweeps: int
     tolerance: float
-    warm_sweeps: int
     n_search: int
     max_exact: int
     n_inducing: int
@@ -269,7 +269,7 @@ def _carry_over(
     flat = np.full(latent[0].shape, 1 / old.n_components)
     state = MixtureState.start(flat, labels, gates, old.prior_mean)
     state = replace(state, present=old.present, absent=old.absent, mean=latent[0], variance=latent[1])
-    schedule = replace(options.schedule, least=options.warm_sweeps, most=options.warm_sweeps)
+    schedule = replace(options.schedule, least=WARM_SWEEPS, most=WARM_SWEEPS)
     state = update_responsibilities(update_counts(update_tilt(state)), labels, printed=schedule.printed)
     state, bounds = run_sweeps(state, labels, gates, old.prior_mean, schedule)
     return FittedRestart.of(state, old.prior_mean, bounds)

@@ -73,8 +73,6 @@ class LabelMixtureGP(LabelModel):
         axes, then rows scaled to unit length; rows of at most ten dense features keep their lengths.
     max_sweeps, tolerance : int, float
         Sweeps over all parameters end when the bound changes by less than `tolerance`, relative, or at `max_sweeps`.
-    warm_sweeps : int
-        Sweeps of `partial_fit`.
     n_search : int
         Rows, drawn at random, on which the length-scale is chosen.
     max_exact, n_inducing : int
@@ -138,7 +136,6 @@ class LabelMixtureGP(LabelModel):
         scale: Literal["auto", "none"] = "auto",
         max_sweeps: int = 60,
         tolerance: float = 1e-5,
-        warm_sweeps: int = 6,
         n_search: int = 600,
         max_exact: int = 2000,
         n_inducing: int = 400,
@@ -159,7 +156,6 @@ class LabelMixtureGP(LabelModel):
         self.scale = scale
         self.max_sweeps = max_sweeps
         self.tolerance = tolerance
-        self.warm_sweeps = warm_sweeps
         self.n_search = n_search
         self.max_exact = max_exact
         self.n_inducing = n_inducing
@@ -254,7 +250,7 @@ class LabelMixtureGP(LabelModel):
             value = getattr(self, name)
             if value not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
-        for name in ("n_components", "restarts", "max_sweeps", "warm_sweeps"):
+        for name in ("n_components", "restarts", "max_sweeps"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}")
         for name in ("n_search", "max_exact", "n_inducing"):
