@@ -205,6 +205,43 @@ def test_another_project_copied_over_it_is_noticed(served, make):
     assert in_file(path) == 20
 
 
+PACK = """
+import sqlite3, sys
+sqlite3.connect(sys.argv[1], isolation_level=None).execute(sys.argv[2])
+"""
+
+
+def test_a_packed_copy_copied_over_it_is_noticed(make, tmp_path):
+    """Its tables are at other pages: the pages in the log of the old file would destroy it."""
+    project, copy = make(), str(tmp_path / "packed.db")
+    path = project.store.location
+    answer(project, *range(5))
+    subprocess.run([sys.executable, "-c", PACK, path, f"VACUUM INTO '{copy}'"], check=True)
+    answer(project, *range(5, 10))
+    copy_over(path, copy)
+    for number in range(10, 15):
+        with pytest.raises(ProjectFileReplaced, match=REFUSED):
+            answer(project, number)
+    project.close()
+    assert in_file(path) == 5
+
+
+def test_a_file_that_is_packed_in_its_place_goes_on(make):
+    project = make()
+    path = project.store.location
+    answer(project, *range(5))
+    project.store.close()
+    answer(project, *range(5, 10))
+    before = open_file._read_content(path)
+    subprocess.run([sys.executable, "-c", PACK, path, "VACUUM"], check=True)
+    answer(project, *range(10, 15))
+    checkpoint(project)
+    assert before.has_moved(open_file._read_content(path))
+    answer(project, *range(15, 20))
+    project.close()
+    assert in_file(path) == 20
+
+
 def test_other_processes_may_write_into_the_file(served):
     project, path, _ = served
     code = f"""

@@ -250,6 +250,20 @@ def test_an_annotation_of_unknown_choices_alone_says_no_to_nothing(project, capl
     assert "annotation 1 refused" in caplog.text and "'strange'" in caplog.text
 
 
+def test_an_annotation_changed_to_unknown_choices_alone_no_longer_says_what_it_said(project):
+    first = handle_webhook(project, hook(choices=("red",)))["event"]
+    later = {**with_choices("red", "strange", choices=("strange",)), "action": "ANNOTATION_UPDATED"}
+    later["annotation"] |= {"updated_at": "2024-05-01T11:00:00Z"}
+    for _ in range(2):
+        reply = handle_webhook(project, later)
+        assert "event" not in reply and "none of its choices is a label" in reply["ignored"]
+    assert [event.undoes for event in project.events() if event.kind == "undo"] == [first]
+    assert known(project, "t9") == {"red": None, "round": None, "new": None}
+    assert "later state" in handle_webhook(project, hook(choices=("red",)))["ignored"]
+    handle_webhook(project, hook("ANNOTATION_UPDATED", at="2024-05-01T12:00:00Z", choices=("round",)))
+    assert known(project, "t9") == {"red": False, "round": True, "new": False}
+
+
 def test_beside_unknown_choices_only_what_was_chosen_counts(project, caplog):
     reply = handle_webhook(project, with_choices("red", "round", "strange", choices=("round", "strange")))
     assert reply["unknown_labels"] == ["strange"] and reply["event"]

@@ -206,10 +206,8 @@ def _take(
     annotation = found.annotation
     event = annotation.event
     values, strange = known_values(event, labels)
-    if event.kind == "answer" and not values:
-        words = "none of its choices is a label of the project" if strange else "it says nothing of the labels here"
-        return TakenAnnotation(refused=f"nothing was saved of the annotation: {words}", unknown_labels=tuple(strange))
-    if found.is_ours and _is_echo(connection, found, values):
+    is_empty = event.kind == "answer" and not values
+    if found.is_ours and not is_empty and _is_echo(connection, found, values):
         return TakenAnnotation(event=annotation.import_id)
     if known is None:
         known = _adopt(connection, found)
@@ -222,6 +220,8 @@ def _take(
         if known.gone is None and known.state == event.at and not known.partial:
             return TakenAnnotation(event=known.event)
     before = None if known is None else standing_event(connection, known.event)
+    if is_empty:
+        return _take_empty(connection, found, strange, None if before is None else before[0])
     if before is not None and known is not None:
         row, said = before
         same = (row.kind, row.item, said) == (event.kind, found.item, values) and known.gone is None
@@ -235,6 +235,19 @@ def _take(
     number = add_event(connection, new)
     _note(connection, found, number, bool(strange), is_known=known is not None)
     return TakenAnnotation(event=number, is_new=True, unknown_labels=tuple(strange))
+
+
+def _take_empty(
+    connection: sa.Connection, found: PlacedAnnotation, strange: Sequence[str], before: sa.Row | None
+) -> TakenAnnotation:
+    """An annotation that says nothing of the labels here: it no longer says what it said `before`, either."""
+    words = "none of its choices is a label of the project" if strange else "it says nothing of the labels here"
+    words = f"nothing was saved of the annotation: {words}"
+    if before is not None:
+        take_back_event(connection, before, max(before.at, min(found.annotation.event.at, time.time())))
+        _note(connection, found, before.id, True, is_known=True)
+        words += "; what it said before is taken back"
+    return TakenAnnotation(refused=words, unknown_labels=tuple(strange))
 
 
 def _is_over(known: sa.Row, found: PlacedAnnotation) -> str:

@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import MutableMapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
@@ -37,15 +37,24 @@ BUSY = "the project's file is being written by another program; nothing was save
 
 @dataclass(frozen=True)
 class Content:
-    """What the main file says of itself without its write-ahead log: the project and the numbers that only rise."""
+    """What the main file says of itself without its write-ahead log.
+
+    The project, the numbers that only rise, and the first page of each table: a copy that was packed anew has others,
+    and the pages in the log would not fit into it.
+    """
 
     project: str | None
     numbers: dict[str, int]
+    first_pages: dict[str, int] = field(default_factory=dict)
 
     def may_become(self, later: Content) -> bool:
-        """Whether this can be an earlier state of the same file."""
+        """Whether this can be an earlier state of the same file, if its tables are still where they were."""
         same = self.project in (None, later.project)
         return same and all(later.numbers.get(name, -1) >= number for name, number in self.numbers.items())
+
+    def has_moved(self, later: Content) -> bool:
+        """Whether a table or index begins at another page: the file was packed anew, here or as a copy."""
+        return any(later.first_pages.get(name, page) != page for name, page in self.first_pages.items())
 
 
 class OpenFile:
@@ -131,7 +140,7 @@ class OpenFile:
                     stamp, content = _stamp_of(os.stat(self.path)), _content_or_none(self.path)
                     if content is None:
                         raise StoreError(f"{self.path}: {BUSY}", BUSY)
-                if content is not None and self._content.may_become(content):
+                if content is not None and self._may_become(content):
                     self._stamp, self._content = stamp, content
                     return
                 if time.monotonic() > until:
@@ -140,6 +149,11 @@ class OpenFile:
             self._overwritten = True
             _keep_open(self.path)
         raise self._refusal(self._set_aside(wal, shm))
+
+    def _may_become(self, content: Content) -> bool:
+        if not self._content.may_become(content):
+            return False
+        return not self._content.has_moved(content) or _fits_its_log(self.path, content)
 
     def _set_aside(self, wal: Identity, shm: Identity) -> str:
         """Rename the log of the old file, which would damage the new one; what it is called now."""
@@ -177,12 +191,26 @@ def _read_content(path: str) -> Content:
     """From the main file alone, without locks. SQLite does the reading: it knows how to close a file that it locks."""
     address = f"file:{quote(os.path.abspath(path))}?mode=ro&immutable=1"
     with closing(sqlite3.connect(address, uri=True)) as connection:
-        tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        if not {"labelwise_project", "sqlite_sequence"} <= tables:
+        first_pages = _first_pages(connection)
+        if not {"labelwise_project", "sqlite_sequence"} <= first_pages.keys():
             return Content(None, {})
         named = connection.execute("SELECT value FROM labelwise_project WHERE key = 'identity'").fetchone()
         numbers = dict(connection.execute("SELECT name, seq FROM sqlite_sequence").fetchall())
-    return Content(None if named is None else str(named[0]), numbers)
+    return Content(None if named is None else str(named[0]), numbers, first_pages)
+
+
+def _first_pages(connection: sqlite3.Connection) -> dict[str, int]:
+    return dict(connection.execute("SELECT name, rootpage FROM sqlite_master WHERE rootpage > 0").fetchall())
+
+
+def _fits_its_log(path: str, content: Content) -> bool:
+    """Whether file and log together are whole and begin as the file alone does: so it is after a VACUUM of SQLite."""
+    try:
+        with closing(sqlite3.connect(path, timeout=1.0)) as connection:
+            is_same = _first_pages(connection) == content.first_pages
+            return is_same and connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+    except sqlite3.Error:
+        return False
 
 
 def _content_or_none(path: str) -> Content | None:
