@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from labelwise import Answer, BinaryRelevance, Campaign, Guard, LabelData, Random
+from labelwise import Answer, BinaryRelevance, Campaign, Guard, LabelData, LabelGP, Random
+from labelwise.campaign import refit_point
 from labelwise.campaign.guard import _equally_many, _precision, strategy_evidence
 from labelwise.campaign.standing import Told
 from labelwise.numerics.metrics import precision_at
@@ -94,6 +95,46 @@ def test_a_campaign_rebuilt_from_its_answers_trusts_as_much():
     )
     assert again.random_share() == campaign.random_share()
     assert again.ask(5) == campaign.ask(5)
+
+
+def test_a_default_campaign_that_went_on_asks_what_a_fresh_one_asks():
+    """Factors that grew, a kernel kept for the guard: nothing that is kept between rounds changes what is asked."""
+    pool = make_pool(n=120, junk=0)
+    answerer, unbroken = Answerer(pool), Campaign(pool.hide(), strategy="items")
+    while len(unbroken.answers) < 80:
+        questions = unbroken.ask(10)
+        if len(unbroken.answers) in (30, 40, 70):  # before 32 and 64, where the guard looks, and after them
+            fresh = Campaign(pool.hide(), strategy="items", answers=unbroken.answers)
+            assert fresh.random_share() == unbroken.random_share()
+            asked = [(question.item, question.reason) for question in fresh.ask(10)]
+            assert asked == [(question.item, question.reason) for question in questions]
+        unbroken.tell(answerer.answers(questions))
+    assert unbroken._evidence[1] != 0.0
+
+
+@pytest.mark.parametrize("after", [64, 71, 79])
+def test_the_guard_searches_for_no_kernel_whenever_it_looks(after, monkeypatch):
+    """It keeps that of the last fit before the answers it judges, whether it looks at once or later."""
+    pool = make_pool(n=120, junk=0)
+    answerer, campaign = Answerer(pool), Campaign(pool.hide(), strategy="items")
+    while len(campaign.answers) < 80:
+        campaign.tell(answerer.answers(campaign.ask(10)))
+    told = campaign.answers[:after]
+    kernel_of_fit = Campaign(pool.hide(), strategy="items", answers=told[: refit_point(64)]).fitted().models_[0].kernel_
+    judging = Campaign(pool.hide(), strategy="items", answers=told)
+    seen = []
+    whole_fit = LabelGP.fit
+
+    def fit(model, X, Y, observed=None):
+        fitted = whole_fit(model, X, Y, observed)
+        seen.append((model.kernel, fitted.kernel_))
+        return fitted
+
+    monkeypatch.setattr(LabelGP, "fit", fit)
+    judging.random_share()
+    searched = [kernel for name, kernel in seen if name == "auto"]
+    assert searched == [kernel_of_fit] and len(seen) > 4
+    assert {kernel for _, kernel in seen} == {kernel_of_fit}
 
 
 def test_shares_by_the_normal_distribution():

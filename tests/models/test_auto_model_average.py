@@ -8,7 +8,7 @@ from labelwise.models.binary_relevance import BinaryRelevance
 from labelwise.models.compressed.model import CompressedLabelGP
 from labelwise.models.label_gp.model import LabelGP
 from labelwise.models.mixture.model import LabelMixtureGP
-from labelwise.posterior import MarginalPosterior
+from labelwise.posterior import CorrelatedLabels, MarginalPosterior
 from labelwise.posterior.wrapped import AveragePosterior
 
 
@@ -43,6 +43,20 @@ def test_covariance_is_the_law_of_total_covariance():
     inside = np.mean([each.label_covariances().dense() for each in separate], axis=0)
     apart = np.einsum("mnq,mnr->nqr", p - p.mean(0), p - p.mean(0)) / 2
     np.testing.assert_allclose(posterior.label_covariances().dense(), inside + apart, atol=1e-12)
+
+
+@pytest.mark.parametrize("weights", [(0.2, 0.5, 0.3), (0.0, 0.7, 0.3), (0.6, 0.0, 0.4), (1.0, 0.0, 0.0)])
+def test_covariance_of_three_members_with_weights(weights):
+    X, Y = problem()
+    models = [LabelGP(random_state=0), BinaryRelevance(), BinaryRelevance(scale="none")]
+    separate = [model.fit(X, Y).posterior(X[:6]) for model in models]
+    found = AveragePosterior(separate, np.array(weights)).label_covariances()
+    p = np.stack([each.probabilities() for each in separate])
+    inside = sum(w * each.label_covariances().dense() for w, each in zip(weights, separate, strict=True))
+    from_mean = p - np.tensordot(weights, p, 1)
+    apart = np.einsum("m,mnq,mnr->nqr", weights, from_mean, from_mean)
+    assert isinstance(found, CorrelatedLabels)  # one member has correlations
+    np.testing.assert_allclose(found.dense(), inside + apart, atol=1e-12)
 
 
 def test_draws_are_those_of_one_member_at_a_time():

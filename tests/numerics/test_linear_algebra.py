@@ -11,6 +11,7 @@ from labelwise.numerics.linear_algebra import (
     cholesky,
     dense,
     inverse_diagonal,
+    log_determinants_above_one,
     pivoted_partial_cholesky,
     solve_lower,
     solve_masked,
@@ -151,3 +152,15 @@ def test_pivots_are_the_largest_residuals():
     F, lost = pivoted_partial_cholesky(A.diagonal(), lambda i: A[:, i], rank=2)
     np.testing.assert_allclose(F, [[0, 0], [3, 0], [0, 2]])
     np.testing.assert_allclose(lost, [1, 0, 0])
+
+
+@pytest.mark.parametrize("r", [0, 1, 2, 5, 33])
+@pytest.mark.parametrize("n", [1, 70])
+def test_log_determinants_of_many_small_matrices(n, r):
+    F = np.random.default_rng(r).normal(size=(n, r, r + 1))
+    A = F @ F.swapaxes(1, 2)
+    triangles = A[:, *np.tril_indices(r)].T
+    before = triangles.copy()
+    expected = np.linalg.slogdet(np.eye(r) + A)[1]
+    np.testing.assert_allclose(log_determinants_above_one(triangles), expected, rtol=1e-10)
+    np.testing.assert_array_equal(triangles, before)

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from scipy.stats import multivariate_normal, norm
 
 from labelwise.posterior import (
+    CorrelatedLabels,
     IgnorantPosterior,
     LabelCovariances,
     LabelPosterior,
@@ -54,6 +55,22 @@ def test_covariances_against_dense_algebra(n, q, r):
     signs, logs = np.linalg.slogdet(dense)
     assert np.all(signs == 1)
     np.testing.assert_allclose(covariances.log_determinants(), logs, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize(("q", "r", "k"), [(7, 3, 1), (7, 3, 0), (40, 9, 2), (4, 3, 2), (1, 0, 1)])
+def test_one_correlation_for_all_items_gives_what_its_factor_gives(q, r, k):
+    rng = np.random.default_rng(q)
+    n = 70  # more than are factorised side by side
+    parts = rng.uniform(0.05, 0.3, (n, q)), rng.uniform(0.1, 0.5, (n, q)), rng.normal(size=(q, r))
+    shared = CorrelatedLabels(*parts, 0.2 * rng.normal(size=(n, q, k)))
+    plain = LabelCovariances(shared.diagonal, shared.factor)
+    dense = np.stack([np.diag(d) + F @ F.T for d, F in zip(plain.diagonal, plain.factor, strict=True)])
+    np.testing.assert_allclose(shared.dense(), dense)
+    np.testing.assert_allclose(shared.variances(), dense.diagonal(axis1=1, axis2=2))
+    np.testing.assert_allclose(shared.log_determinants(), np.linalg.slogdet(dense)[1], rtol=1e-10)
+    open_ = rng.random((n, q)) < 0.6
+    np.testing.assert_allclose(shared.only(open_, 1e-3).dense(), plain.only(open_, 1e-3).dense())
+    np.testing.assert_allclose(shared.only(open_, 1e-3).log_determinants(), plain.only(open_, 1e-3).log_determinants())
 
 
 def test_log_determinants_survive_where_determinants_underflow():

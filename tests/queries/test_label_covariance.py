@@ -12,7 +12,7 @@ from labelwise import models, queries
 from labelwise.campaign import Campaign
 from labelwise.posterior import IgnorantPosterior, MarginalPosterior
 from labelwise.queries import LabelCovariance, Uncertainty
-from labelwise.queries.label_covariance import greedy_reduction, variance_reductions
+from labelwise.queries.label_covariance import _Covariances, greedy_reduction, variance_reductions
 from labelwise.records import Answer, LabelData
 
 
@@ -234,7 +234,7 @@ def test_large_pools_are_judged_by_a_sample(monkeypatch):
     posterior = beliefs(n=300)
     everything = np.arange(300)
     exact = ranking(LabelCovariance(weight=inf), posterior, n=5).rows
-    monkeypatch.setattr(module, "SAMPLE", 60)
+    monkeypatch.setattr(module, "REFERENCE", 60)
     sampled = ranking(LabelCovariance(weight=inf), posterior, n=5).rows
     taken = [
         sum(reductions(posterior, [r], everything, rows[:i])[0] for i, r in enumerate(rows))
@@ -242,6 +242,24 @@ def test_large_pools_are_judged_by_a_sample(monkeypatch):
     ]
     at_random = sum(reductions(posterior, [r], everything, range(r))[0] for r in range(5))
     assert at_random < 0.9 * taken[0] and taken[1] > 0.97 * taken[0]
+
+
+def test_candidates_are_drawn_and_scored_as_a_pool_of_their_own():
+    posterior = beliefs(n=300)
+    closed = np.zeros((300, 5), dtype=bool)
+    closed[::3] = True
+    drawn = {}
+    for seed in range(3):
+        choice = ranking(LabelCovariance(weight=3, candidates=40), posterior, closed, n=4, seed=seed)
+        rows = np.sort(np.random.default_rng(seed).choice(np.flatnonzero(~closed[:, 0]), 40, replace=False))
+        eta = LabelCovariance(weight=3).weight_after(100)
+        alone = ranking(LabelCovariance(weight=eta, decay=inf), posterior.rows(rows), n=4)
+        assert choice.rows.tolist() == rows[alone.rows].tolist()
+        drawn[seed] = choice.rows.tolist()
+    assert len({tuple(rows) for rows in drawn.values()}) == 3
+    many = ranking(LabelCovariance(candidates=10), posterior, n=20)  # at least ten times as many as are asked for
+    assert many.rows.size == 20
+    assert LabelCovariance.paper().candidates is None
 
 
 def test_long_batches_end_by_own_scores(monkeypatch):
@@ -302,6 +320,7 @@ def test_every_model_can_be_asked_about(name):
         ({"decay": 0.0}, "decay must be positive"),
         ({"explore": "everything"}, "explore must be one of"),
         ({"exact_share": 0.0}, "exact_share must be above 0"),
+        ({"candidates": 0}, "candidates must be at least 1, or None for all, got 0"),
         ({"target": "pairs"}, 'asks for "items"'),
     ],
 )
@@ -333,12 +352,30 @@ def test_the_reduction_is_what_conditioning_takes_away():
     np.testing.assert_allclose(found, [before - total_variance(C, reference, 0.3, [i]) for i in range(12)])
 
 
+class Dense:
+    """A covariance between items as a matrix."""
+
+    def __init__(self, C, noise):
+        self.C, self.noise = C, noise
+
+    def columns(self, rows):
+        return self.C[:, rows]
+
+    def diagonal(self):
+        return self.C.diagonal()
+
+
+def greedy(C, reference, noise, *rest):
+    everything = _Covariances(Dense(C, noise), np.arange(len(C)), C[:, reference], C.diagonal())
+    return greedy_reduction(everything, reference, *rest)
+
+
 @pytest.mark.parametrize(("slope", "seed"), [(1.0, 0), (0.2, 1), (0.0, 2)])
 def test_greedy_choices_are_those_of_the_definition(slope, seed):
     rng = np.random.default_rng(seed)
     C, reference, base = covariance(seed=seed), np.arange(2, 12), rng.normal(size=12)
     base[5] = -np.inf
-    found, scores = greedy_reduction(C, reference, 0.2, base, slope, 5, np.zeros(12))
+    found, scores = greedy(C, reference, 0.2, base, slope, 5, np.zeros(12))
     chosen = []
     for score in scores:
         before = total_variance(C, reference, 0.2, chosen)
@@ -356,6 +393,8 @@ def test_greedy_choices_are_those_of_the_definition(slope, seed):
 def test_it_stops_when_nothing_is_left_and_leaves_its_input_alone():
     C = covariance(4)
     before = C.copy()
-    found, scores = greedy_reduction(C, np.arange(4), 0.1, np.array([0, -np.inf, 0, 0.0]), 1.0, 9, np.arange(4.0))
+    base = np.array([0, -np.inf, 0, 0.0])
+    found, scores = greedy(C, np.arange(4), 0.1, base, 1.0, 9, np.arange(4.0))
     assert sorted(found) == [0, 2, 3] and scores.size == 3
     np.testing.assert_array_equal(C, before)
+    np.testing.assert_array_equal(base, [0, -np.inf, 0, 0])

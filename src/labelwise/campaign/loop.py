@@ -235,7 +235,8 @@ class Campaign:
         if self._evidence[0] != point:
             told = self._book.told(point)
             rng = np.random.default_rng([self.random_state, point, 3])
-            self._evidence = (point, strategy_evidence(told, self._data.X, self._learner(told), rng))
+            learn = self._learner(told, self._settled_model(point))
+            self._evidence = (point, strategy_evidence(told, self._data.X, learn, rng))
         return self.control.share(self.strategy.target, self._evidence[1])
 
     def ask_about(self, items: LabelData, n: int) -> list[Question]:
@@ -347,10 +348,7 @@ class Campaign:
         if self._book.is_empty:
             return None
         start = refit_point(n, self._book.corrected) if hasattr(self.model, "partial_fit") else n
-        if self._fit is None or self._fit[1] != start:
-            rows, Y, observed = self._book.training(start)
-            self._fit = (self._fresh_model().fit(self._data.X[rows], Y, observed=observed), start, start)
-        model, _, seen = self._fit
+        model, _, seen = self._fit = self._fit_on_first(start)
         if seen < n:
             self._fit = None  # a failure half-way must not leave a model that has seen some of it
             rows, Y, observed = self._book.added(seen)
@@ -359,18 +357,40 @@ class Campaign:
             self._fit = (model, start, n)
         return model
 
+    def _fit_on_first(self, n_answers: int) -> tuple[Any, int, int]:
+        """The model fitted on the first answers, which may have been told of later ones since; see `_fit`."""
+        if self._fit is not None and self._fit[1] == n_answers:
+            return self._fit
+        rows, Y, observed = self._book.training(n_answers)
+        return self._fresh_model().fit(self._data.X[rows], Y, observed=observed), n_answers, n_answers
+
+    def _settled_model(self, n_answers: int) -> Any:
+        """An unfitted model that keeps what the last fit within the first n answers has searched for.
+
+        It follows from these answers alone, so that a campaign rebuilt from its answers gets the same.
+        """
+        start = refit_point(n_answers)
+        if not hasattr(self.model, "settled") or not self._book.training(start)[0].size:
+            return self._fresh_model()
+        self._fit = self._fit_on_first(start)
+        return self._fit[0].settled()
+
     def _fresh_model(self) -> Any:
         model = clone(self.model)
         if "random_state" in model.get_params(deep=False) and model.random_state is None:
             model.set_params(random_state=self.random_state)
         return model
 
-    def _learner(self, told: Told) -> Callable[[npt.NDArray[np.bool_]], Any]:
-        """From a mask of these answers to a model that learnt from those, or None where there is nothing to learn."""
+    def _learner(self, told: Told, unfitted: Any = None) -> Callable[[npt.NDArray[np.bool_]], Any]:
+        """From a mask of these answers to a model that learnt from those, or None where there is nothing to learn.
+
+        `unfitted` is cloned; by default it is the campaign's model.
+        """
 
         def learn(allowed: npt.NDArray[np.bool_]) -> Any:
             rows, Y, observed = self._book.training_on(told.only(allowed))
-            return self._fresh_model().fit(self._data.X[rows], Y, observed=observed) if rows.size else None
+            model = self._fresh_model() if unfitted is None else clone(unfitted)
+            return model.fit(self._data.X[rows], Y, observed=observed) if rows.size else None
 
         return learn
 

@@ -14,7 +14,7 @@ from labelwise.models.binary_relevance import BinaryRelevance
 from labelwise.models.label_gp.model import LabelGP
 from labelwise.models.mixture.model import LabelMixtureGP
 from labelwise.models.training_rows import TrainingRows
-from labelwise.numerics.arrays import BoolArray, FloatArray
+from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
 from labelwise.numerics.linear_algebra import stack_rows
 from labelwise.posterior.wrapped import AveragePosterior
 
@@ -112,16 +112,16 @@ FOLDS = 3
 MAX_ROWS = 600  # that the weights are found on
 PRIOR = 5.0  # answers' worth of belief in even weights, per model
 
-STACKING_STEPS, STACKING_TOLERANCE = 200, 1e-6
+STACKING_STEPS, STACKING_TOLERANCE = 50, 1e-6
 
 
 class AutoModel(ModelAverage):
     """A weighted mean of `LabelGP` and logistic regression, with weights from held-out answers.
 
     In `fit` every model predicts each third of the items from the other two thirds. The weights maximise the likelihood
-    of these held-out answers. `LabelGP` keeps the kernel that it chose on all items, so the weights cost a few
-    solutions and no search. A mean of models is seldom worse than the best of them, and a model that fails gets weight
-    0.
+    of these held-out answers. `LabelGP` keeps the kernel that it chose on all items and the thirds are solved
+    together, so the weights cost no search and little more than one more solution. A mean of models is seldom worse
+    than the best of them, and a model that fails gets weight 0.
 
     Parameters
     ----------
@@ -129,6 +129,8 @@ class AutoModel(ModelAverage):
         Default: `LabelGP` and `BinaryRelevance`. They are cloned; a clone whose `random_state` is None gets this one's.
     scale : "auto" or "none"
         How the default models prepare features; models that you pass use their own.
+    weights : sequence of float, optional
+        Weights of the models, which sum to 1, instead of those that the answers speak for.
     random_state : int, RandomState, Generator or None
         Draws the thirds.
 
@@ -151,6 +153,21 @@ class AutoModel(ModelAverage):
     True
     """
 
+    def __init__(
+        self,
+        models: Sequence[LabelModel] | None = None,
+        *,
+        scale: Literal["auto", "none"] = "auto",
+        weights: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(models, scale=scale, random_state=random_state)
+        self.weights = weights
+
+    def settled(self) -> AutoModel:
+        """An unfitted copy with the kernel and the shares of this fitted model: its fits search for nothing."""
+        return clone(self).set_params(models=[_settled(model) for model in self.models_], weights=self.weights_)
+
     def _default_models(self) -> Sequence[LabelModel]:
         return LabelGP(scale=self.scale), BinaryRelevance(scale=self.scale)
 
@@ -160,7 +177,7 @@ class AutoModel(ModelAverage):
     def _learn_weights(self, X: Any, Y: BoolArray, observed: BoolArray) -> None:
         self._rows, is_new = TrainingRows.none(self.n_labels_).add(X, Y, observed)
         self._X = X[is_new]
-        self.weights_ = self._weigh()
+        self.weights_ = self._weigh() if self.weights is None else self._given_weights()
 
     def partial_fit(self, X: Any, Y: Any, observed: Any = None, *, classes: Any = None) -> Self:
         """Add answers; the weights do not change. A model without `partial_fit` is fitted on everything.
@@ -179,40 +196,45 @@ class AutoModel(ModelAverage):
                 model.fit(self._X, self._rows.Y, observed=self._rows.observed)
         return self
 
+    def _given_weights(self) -> FloatArray:
+        weights = np.asarray(self.weights, dtype=np.float64)
+        if weights.shape != (len(self.models_),) or not (weights >= 0).all() or not np.isclose(weights.sum(), 1.0):
+            raise ValueError(f"weights must be {len(self.models_)} numbers that sum to 1, got {self.weights!r}")
+        return weights
+
     def _weigh(self) -> FloatArray:
         """(m,) shares of the models."""
         chosen = self._generator().permutation(len(self._rows))[:MAX_ROWS]
+        if chosen.size < 2 * FOLDS or len(self.models_) == 1:
+            return np.full(len(self.models_), 1 / len(self.models_))
+        X, Y, observed = self._X[chosen], self._rows.Y[chosen], self._rows.observed[chosen]
         fold = np.arange(chosen.size) % FOLDS
-        found = [
-            self._foretell(chosen[fold != part], chosen[fold == part])
-            for part in range(FOLDS)
-            if chosen.size >= 2 * FOLDS and len(self.models_) > 1
-        ]
-        return stacking_weights(np.hstack([np.zeros((len(self.models_), 0)), *found]), PRIOR)
+        foretold = [foretell(_settled(model), X, Y, observed, fold) for model in self.models_]
+        return stacking_weights(np.stack([_likelihoods(p, Y, observed) for p in foretold]), PRIOR)
 
-    def _foretell(self, learnt: Any, held: Any) -> FloatArray:
-        """(m, e) likelihoods that models which learnt from some rows give to the answers on others."""
-        Y, observed, X = self._rows.Y, self._rows.observed, self._X
-        said, truth = observed[held], Y[held]
-        found = []
-        for model in self.models_:
-            fitted = _settled(model).fit(X[learnt], Y[learnt], observed=observed[learnt])
-            found.append(_likelihoods(fitted.posterior(X[held]).probabilities(), truth, said))
-        return np.stack(found)
+
+def foretell(model: LabelModel, X: Any, Y: BoolArray, observed: BoolArray, fold: IntArray) -> FloatArray:
+    """(n, q) probabilities of each row's labels by the model fitted on the rows of the other folds.
+
+    For a model that learns every label by itself, a label without the answers of a fold is one more label on the same
+    rows: one fit with as many labels as there are pairs of label and fold costs little more than a fit.
+    """
+    n_folds = int(fold.max()) + 1
+    if isinstance(model, LabelGP | BinaryRelevance):
+        learnt = np.hstack([observed & (fold != part)[:, None] for part in range(n_folds)])  # (n, folds · q)
+        together = clone(model).fit(X, np.tile(Y, n_folds), observed=learnt).posterior(X).probabilities()
+        return together.reshape(len(fold), n_folds, -1)[np.arange(len(fold)), fold]
+    p = np.empty(Y.shape)
+    for part in range(n_folds):
+        held = fold == part
+        fitted = clone(model).fit(X[~held], Y[~held], observed=observed[~held])
+        p[held] = fitted.posterior(X[held]).probabilities()
+    return p
 
 
 def _settled(model: LabelModel) -> LabelModel:
-    """A clone that keeps the kernel and noise which the fitted model has found."""
-    again = clone(model)
-    if isinstance(model, LabelGP):
-        kernel, mixed = model.kernel_, bool(model.kernel_.rbf and model.kernel_.linear)
-        again.set_params(
-            kernel="rbf+linear" if mixed else "rbf" if kernel.rbf else "linear",
-            noise_ratio=model.noise_ratio_,
-            length_scale=kernel.length_scale,
-            linear_share=kernel.linear if mixed else None,
-        )
-    return again
+    """An unfitted copy that keeps what the fitted model has searched for, where it searches."""
+    return model.settled() if hasattr(model, "settled") else clone(model)
 
 
 def _likelihoods(p: FloatArray, Y: BoolArray, observed: BoolArray) -> FloatArray:
@@ -221,24 +243,33 @@ def _likelihoods(p: FloatArray, Y: BoolArray, observed: BoolArray) -> FloatArray
 
 
 def stacking_weights(likelihoods: FloatArray, prior: float = 1.0) -> FloatArray:
-    """Weights (m,) that maximise Σ_i log Σ_m w_m l_mi + prior · Σ_m log w_m over the simplex, by EM.
+    """Weights (m,) that maximise Σ_i log Σ_m w_m l_mi + prior · Σ_m log w_m over the simplex, by Newton's method.
 
-    `likelihoods` (m, n) are what each of m beliefs gave to each of n answers. The objective is concave, every EM step
-    raises it, and the prior keeps all weights above 0: an even share where there is nothing to go by.
+    `likelihoods` (m, n) are what each of m beliefs gave to each of n answers. The objective is concave, and the prior
+    keeps all weights above 0: an even share where there is nothing to go by.
 
     >>> stacking_weights(np.array([[0.9, 0.8, 0.9], [0.5, 0.5, 0.5]]), prior=0.1).round(2)
     array([0.93, 0.07])
     >>> stacking_weights(np.zeros((2, 0)))
     array([0.5, 0.5])
     """
-    m, n = likelihoods.shape
+    m = likelihoods.shape[0]
     weights = np.full(m, 1 / m)
     safe = np.maximum(likelihoods, np.finfo(float).tiny)
+
+    def value(w: FloatArray) -> float:
+        return float(np.log(w @ safe).sum() + prior * np.log(w).sum()) if (w > 0).all() else -np.inf
+
+    at = value(weights)
     for _ in range(STACKING_STEPS):
-        responsible = weights[:, None] * safe
-        counts = (responsible / responsible.sum(axis=0)).sum(axis=1) + prior  # (m,)
-        updated = counts / (n + m * prior)
-        if np.abs(updated - weights).max() < STACKING_TOLERANCE:
-            return updated
-        weights = updated
+        ratio = safe / (weights @ safe)  # (m, n)
+        gradient, curvature = ratio.sum(axis=1) + prior / weights, ratio @ ratio.T + np.diag(prior / weights**2)
+        both = np.linalg.solve(curvature, np.stack([gradient, np.ones(m)], axis=1))
+        step = both[:, 0] - both[:, 1] * (both[:, 0].sum() / both[:, 1].sum())  # the sum of the weights stays
+        length = 1.0
+        while (higher := value(weights + length * step)) < at and length > STACKING_TOLERANCE:
+            length /= 2
+        if np.abs(length * step).max() < STACKING_TOLERANCE:
+            break
+        weights, at = weights + length * step, higher
     return weights

@@ -2,6 +2,7 @@
 
 from labelwise.posterior.base import (
     BoolArray,
+    CorrelatedLabels,
     DivisibleCovariance,
     FloatArray,
     IgnorantPosterior,
@@ -16,6 +17,7 @@ from labelwise.posterior.wrapped import GivenPosterior, LimitedPosterior, Wrappe
 
 __all__ = [
     "BoolArray",
+    "CorrelatedLabels",
     "DivisibleCovariance",
     "FloatArray",
     "GivenPosterior",

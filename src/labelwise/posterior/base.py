@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +18,7 @@ from scipy.special import ndtri
 
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.gp.feature_spaces import FeatureSpace, Fourier, Landmarks, Part
+from labelwise.numerics.linear_algebra import log_determinants_above_one
 
 Rows = npt.NDArray[np.intp] | slice
 
@@ -193,6 +195,10 @@ class LabelCovariances:
         full[:, np.arange(full.shape[1]), np.arange(full.shape[1])] += self.diagonal
         return full
 
+    def only(self, open_: BoolArray, known: float) -> LabelCovariances:
+        """The same where only the labels `open_` (n, q) are in doubt; the others have the variance `known` alone."""
+        return LabelCovariances(np.where(open_, self.diagonal, known), np.where(open_[:, :, None], self.factor, 0.0))
+
     def log_determinants(self) -> FloatArray:
         """log|D + U Uᵀ| per item through the smaller of I + Uᵀ D⁻¹ U, r × r, and I + D^-½ U Uᵀ D^-½, q × q.
 
@@ -205,6 +211,63 @@ class LabelCovariances:
         inner[:, places, places] += 1.0
         roots = np.linalg.cholesky(inner)[:, places, places]  # (n, min(q, r))
         return np.log(self.diagonal).sum(1) + 2 * np.log(roots).sum(1)
+
+
+class CorrelatedLabels(LabelCovariances):
+    """diag(`diagonal`[i]) + (s sᵀ) ∘ (F Fᵀ) + U Uᵀ with s = `scale`[i], U = `own`[i], and `loadings` F for all items.
+
+    No factor of n × q × r numbers is made unless somebody asks for it.
+
+    Examples
+    --------
+    >>> p, F = np.array([[0.5, 0.2], [0.9, 0.4]]), np.array([[0.6], [0.8]])
+    >>> labels = CorrelatedLabels(p * (1 - p) * 0.5, np.sqrt(p * (1 - p)), F)
+    >>> plain = LabelCovariances(labels.diagonal, labels.factor)
+    >>> np.allclose(labels.log_determinants(), plain.log_determinants())
+    True
+    """
+
+    def __init__(
+        self, diagonal: FloatArray, scale: FloatArray, loadings: FloatArray, own: FloatArray | None = None
+    ) -> None:
+        parts = {"diagonal": diagonal, "scale": scale, "loadings": loadings}
+        parts["own"] = np.zeros((*diagonal.shape, 0)) if own is None else own  # (n, q, k)
+        self.__dict__.update(parts)  # frozen, as its base is
+
+    scale: FloatArray  # (n, q)
+    loadings: FloatArray  # (q, r)
+    own: FloatArray  # (n, q, k)
+
+    @cached_property
+    def factor(self) -> FloatArray:  # a field of the base, computed here
+        return np.concatenate([self.scale[:, :, None] * self.loadings, self.own], axis=2)
+
+    def variances(self) -> FloatArray:
+        shared = self.scale**2 * np.einsum("qr,qr->q", self.loadings, self.loadings)
+        return self.diagonal + shared + np.einsum("nqk,nqk->nq", self.own, self.own)  # (n, q)
+
+    def only(self, open_: BoolArray, known: float) -> CorrelatedLabels:
+        scale, own = np.where(open_, self.scale, 0.0), np.where(open_[:, :, None], self.own, 0.0)
+        return CorrelatedLabels(np.where(open_, self.diagonal, known), scale, self.loadings, own)
+
+    def log_determinants(self) -> FloatArray:
+        """As for the base: the matrices I + Uᵀ D⁻¹ U are linear in s² / D, one product for all items."""
+        (q, r), k = self.loadings.shape, self.own.shape[2]
+        if r + k > q:
+            return super().log_determinants()
+        first, second = np.tril_indices(r)
+        size = first.size
+        triangles = np.empty(((r + k) * (r + k + 1) // 2, self.diagonal.shape[0]))  # row after row, (., n)
+        weights = self.scale**2 / self.diagonal
+        np.matmul((self.loadings[:, first] * self.loadings[:, second]).T, weights.T, out=triangles[:size])
+        for column in range(k):
+            weighted = self.own[:, :, column] / self.diagonal  # (n, q)
+            triangles[size : size + r] = self.loadings.T @ (self.scale * weighted).T
+            triangles[size + r : size + r + column + 1] = np.einsum(
+                "nq,nqc->cn", weighted, self.own[:, :, : column + 1]
+            )
+            size += r + column + 1
+        return np.log(self.diagonal).sum(1) + log_determinants_above_one(triangles, overwrite=True)
 
 
 class ItemCovariance(Protocol):

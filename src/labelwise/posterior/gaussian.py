@@ -5,6 +5,7 @@ Covariances between the items of a batch, given the items answered in full, are 
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,12 +17,13 @@ from labelwise.numerics.gp.feature_spaces import FeatureSpace, Fourier, Landmark
 from labelwise.numerics.gp.kernels import Kernel
 from labelwise.numerics.label_correlation import LabelCorrelation
 from labelwise.numerics.linear_algebra import cholesky, dense, solve_lower
-from labelwise.posterior.base import LabelCovariances
+from labelwise.posterior.base import CorrelatedLabels
 
 BLOCK = 2048
+HELD = 2**23  # numbers of a batch's kernel to the training rows that are held: 64 MB
 
 
-def calibrated_covariances(p: FloatArray, correlation: LabelCorrelation) -> LabelCovariances:
+def calibrated_covariances(p: FloatArray, correlation: LabelCorrelation) -> CorrelatedLabels:
     """The covariance of 0/1 labels with probabilities p (n, q): variances p (1 − p), one correlation for every item.
 
     >>> half = LabelCorrelation(np.array([0.5, 0.5]), np.full((2, 1), 0.5**0.5))
@@ -30,7 +32,7 @@ def calibrated_covariances(p: FloatArray, correlation: LabelCorrelation) -> Labe
             [0.1 , 0.16]]])
     """
     deviation = np.sqrt(np.maximum(p * (1 - p), 1e-12))  # (n, q)
-    return LabelCovariances(deviation**2 * correlation.diagonal, deviation[:, :, None] * correlation.factor)
+    return CorrelatedLabels(deviation**2 * correlation.diagonal, deviation, correlation.factor)
 
 
 def draw_probabilities(p: FloatArray, share: FloatArray, f: FloatArray) -> FloatArray:
@@ -67,22 +69,38 @@ class KernelCovariance:
         return KernelCovariance(self._kernel, self._noise, self._X_full, self._L, self._X[rows])
 
     def diagonal(self) -> FloatArray:
-        result = np.empty(self._X.shape[0])
-        for start in range(0, self._X.shape[0], BLOCK):
-            block = self._X[start : start + BLOCK]
-            Linv_K_fx = solve_lower(self._L, self._kernel(self._X_full, block))  # (f, block)
-            result[start : start + BLOCK] = self._kernel.diagonal(block) - np.einsum("fn,fn->n", Linv_K_fx, Linv_K_fx)
+        result = self._kernel.diagonal(self._X)
+        for part in self._blocks():
+            Linv_K_fx = self._towards_full(part)
+            result[part] -= np.einsum("fn,fn->n", Linv_K_fx, Linv_K_fx)
         return np.maximum(result, 0.0)
 
     def columns(self, rows: IntArray) -> FloatArray:
-        Linv_K_fr = solve_lower(self._L, self._kernel(self._X_full, self._X[rows]))  # (f, m)
-        Cinv_K_fr = solve_lower(self._L, Linv_K_fr, transposed=True)  # (f, m)
+        X_rows, Linv_K_fr = self._X[rows], self._towards_full(rows)  # (f, m)
+        if self._held is not None:
+            result = self._kernel(self._X, X_rows)
+            result -= self._held.T @ Linv_K_fr
+            return result
         result = np.empty((self._X.shape[0], Linv_K_fr.shape[1]))
-        for start in range(0, self._X.shape[0], BLOCK):
-            block = self._X[start : start + BLOCK]
-            prior = self._kernel(block, self._X[rows])
-            result[start : start + BLOCK] = prior - self._kernel(block, self._X_full) @ Cinv_K_fr
+        for part in self._blocks():
+            result[part] = self._kernel(self._X[part], X_rows) - self._towards_full(part).T @ Linv_K_fr
         return result
+
+    def _blocks(self) -> list[slice]:
+        return [slice(start, start + BLOCK) for start in range(0, self._X.shape[0], BLOCK)]
+
+    @cached_property
+    def _held(self) -> FloatArray | None:
+        """(f, n) L⁻¹ κ(X_f, X) of all items, where that is not too much to hold."""
+        if self._X.shape[0] * self._L.shape[0] > HELD:
+            return None
+        return solve_lower(self._L, self._kernel(self._X, self._X_full).T)
+
+    def _towards_full(self, rows: IntArray | slice) -> FloatArray:
+        """(f, m) L⁻¹ κ(X_f, x) of some of the items."""
+        if self._held is not None:
+            return self._held[:, rows]
+        return solve_lower(self._L, self._kernel(self._X_full, self._X[rows]))
 
     def factor(self) -> FloatArray | None:
         """F (n, D) in the features of a kernel without rbf part, where they are fewer than the items."""

@@ -16,7 +16,14 @@ from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.gp.feature_spaces import FeatureSpace, Fourier, Landmarks, Part
 from labelwise.numerics.linear_algebra import stack_rows
 from labelwise.numerics.moved_beliefs import move_draws, move_ranking
-from labelwise.posterior.base import ItemCovariance, LabelCovariances, LabelPosterior, Rows, TargetGroup
+from labelwise.posterior.base import (
+    CorrelatedLabels,
+    ItemCovariance,
+    LabelCovariances,
+    LabelPosterior,
+    Rows,
+    TargetGroup,
+)
 
 
 class WrappedPosterior(LabelPosterior):
@@ -195,11 +202,14 @@ class AveragePosterior(WrappedPosterior):
     def label_covariances(self) -> LabelCovariances:
         """The mean covariance, plus that of the members' means: the law of total covariance."""
         inside = [member.label_covariances() for member in self._members]
-        means = np.stack([member.probabilities() for member in self._members], axis=2)  # (n, q, members)
-        apart = (means - (means @ self._weights)[:, :, None]) * np.sqrt(self._weights)
-        factors = [np.sqrt(w) * each.factor for w, each in zip(self._weights, inside, strict=True)]
         diagonal = sum(w * each.diagonal for w, each in zip(self._weights, inside, strict=True))
-        return LabelCovariances(diagonal, np.concatenate([*factors, apart], axis=2))
+        apart = _between([member.probabilities() for member in self._members], self._weights)
+        joint = [(w, each) for w, each in zip(self._weights, inside, strict=True) if _has_factor(each)]
+        if len(joint) == 1 and isinstance(joint[0][1], CorrelatedLabels):
+            root, one = np.sqrt(joint[0][0]), joint[0][1]
+            own = np.concatenate([root * one.own, apart], axis=2)
+            return CorrelatedLabels(diagonal, root * one.scale, one.loadings, own)
+        return LabelCovariances(diagonal, np.concatenate([*(np.sqrt(w) * each.factor for w, each in joint), apart], 2))
 
     def ranking(self) -> FloatArray:
         """The probabilities: what several models rank by is not on one scale."""
@@ -469,3 +479,22 @@ class _StreamedCovariance:
     def factor(self) -> None:
         """None: it would have as many rows as the pool."""
         return None
+
+
+def _has_factor(covariances: LabelCovariances) -> bool:
+    return isinstance(covariances, CorrelatedLabels) or covariances.factor.shape[2] > 0
+
+
+def _between(means: Sequence[FloatArray], weights: FloatArray) -> FloatArray:
+    """(n, q, m − 1) U with U Uᵀ = Σ w (p − p̄)(p − p̄)ᵀ over m members: one column for each after the first.
+
+    A member with weight w beside others of weight W and mean p̄ adds w W / (w + W) times the square of p − p̄
+    (Welford 1962).
+    """
+    mean, total, columns = means[0], float(weights[0]), []
+    for p, w in zip(means[1:], weights[1:], strict=True):
+        together = total + float(w)
+        share = float(w) / together if together else 0.0
+        columns.append(np.sqrt(total * share) * (p - mean))
+        mean, total = mean + share * (p - mean), together
+    return np.stack(columns, axis=2) if columns else np.zeros((*mean.shape, 0))

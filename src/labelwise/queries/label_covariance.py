@@ -15,7 +15,7 @@ from scipy.special import entr
 
 from labelwise.numerics.arrays import FloatArray, IntArray
 from labelwise.numerics.choosing import best, canonical, open_entries, open_items
-from labelwise.posterior import LabelCovariances, LabelPosterior
+from labelwise.posterior import ItemCovariance, LabelPosterior
 from labelwise.queries.base import Choice, Target
 
 Measure = Literal["logdet", "entropy", "trace"]
@@ -23,7 +23,8 @@ Explore = Literal["reduction", "variance"]
 BLOCK = 2**16  # entries (item, label) at a time: each has r numbers in the factors of the label covariances
 WIDE_BLOCK = 4096  # items at a time whose covariance with those that stand for the pool is held
 KNOWN = 1e-6  # variance of a label that was answered: all but certain
-SAMPLE = 1000  # items that stand for the pool where it is larger, and the least that is looked at closely
+SAMPLE = 1000  # the fewest items that are looked at closely
+REFERENCE = 300  # items whose variance stands for that of the pool
 PLANNED = 500  # items of a batch that are chosen one after the other
 STEADY = 1e-12  # a column that varies less than this, relative to its size, says nothing
 
@@ -62,6 +63,10 @@ class LabelCovariance:
     exact_share : float
         Share of the pool that is scored exactly, after a rough score of all (`LabelPosterior.rough`); at least 1000
         items, and ten times as many as are asked for. 1 scores everything exactly.
+    candidates : int or None
+        Open items, drawn at random, that can be asked about and stand for the pool; at least ten times as many as are
+        asked for. Models learn as much from the best of a few hundred as from the best of all, and what that costs does
+        not grow with the pool. None: every open item.
 
     Examples
     --------
@@ -83,12 +88,13 @@ class LabelCovariance:
     start: int = 0
     standardise: bool = True
     exact_share: float = 0.05
+    candidates: int | None = 500
     target: Target = "items"
 
     @classmethod
     def paper(cls, **options: Any) -> LabelCovariance:
-        """Own variances with the weight 4 e^(−r/3) after r rounds of ten: the paper's score, standardised."""
-        stated: dict[str, Any] = {"explore": "variance", "weight": 4.0, "decay": 30.0}
+        """Own variances with the weight 4 e^(−r/3) after r rounds of ten: the paper's score, standardised, of all."""
+        stated: dict[str, Any] = {"explore": "variance", "weight": 4.0, "decay": 30.0, "candidates": None}
         return cls(**(stated | options))
 
     @classmethod
@@ -98,14 +104,16 @@ class LabelCovariance:
         return cls.paper(**options)
 
     def choose(self, posterior: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator) -> Choice:
-        """Up to n items with the highest scores, in two passes: a rough score of all, then an exact one of the best."""
+        """Up to n items with the highest scores: a rough score of all candidates, then an exact one of the best."""
         self._check()
         rows = open_items(closed)
+        if self.candidates is not None:
+            rows = _draw(rows, max(self.candidates, 10 * n), rng)
         if rows.size == 0 or n == 0:
             return Choice(np.empty(0, dtype=np.intp), None, np.empty(0))
         eta = self.weight_after(canonical(closed).nnz / closed.shape[1])
-        sample = rows if rows.size <= SAMPLE else np.sort(rng.choice(rows, SAMPLE, replace=False))
-        view = _View(posterior, closed, sample if self._reduces(posterior, rows) else None)
+        sample = _draw(rows, SAMPLE, rng)
+        view = _View(posterior, closed, _draw(sample, REFERENCE, rng) if self._reduces(posterior, rows) else None)
         rough, n_exact = posterior.rough(), max(ceil(self.exact_share * rows.size), SAMPLE, 10 * n)
         if rough is posterior or n_exact >= rows.size:
             terms = self._terms(view, rows)
@@ -141,17 +149,20 @@ class LabelCovariance:
 
     def _terms(self, view: _View, rows: IntArray) -> _Terms:
         """Both terms of these rows, in blocks."""
-        measures, values = np.zeros(rows.size), np.zeros(rows.size)
-        for part in _blocks(rows.size, max(1, BLOCK // view.posterior.n_labels)):
-            beliefs = view.posterior.rows(rows[part])
-            if self.weight < inf:
-                measures[part] = self._measure(beliefs, open_entries(view.closed[rows[part]]))
-            if self.weight > 0 and view.reference is None:
-                values[part] = beliefs.feature_variances()
-        if view.reference is not None:
-            for part in _blocks(rows.size, WIDE_BLOCK):
-                values[part] = view.reductions(rows[part])
-        return _Terms(rows, measures, values)
+        measures, values, kept = np.zeros(rows.size), np.zeros(rows.size), None
+        for wide in _blocks(rows.size, WIDE_BLOCK):
+            beliefs, places = view.beliefs(rows[wide])
+            if view.reference is not None:
+                kept = _Covariances.of(beliefs, places, np.searchsorted(view.rows_with(rows[wide]), view.reference))
+                values[wide] = kept.reductions()
+            for part in _blocks(places.size, max(1, BLOCK // view.posterior.n_labels)):
+                here = slice(wide.start + part.start, wide.start + part.stop)
+                few = beliefs if part.stop - part.start == beliefs.n_items else beliefs.rows(places[part])
+                if self.weight < inf:
+                    measures[here] = self._measure(few, open_entries(view.closed[rows[here]]))
+                if self.weight > 0 and view.reference is None:
+                    values[here] = few.feature_variances()
+        return _Terms(rows, measures, values, kept if rows.size <= WIDE_BLOCK else None)
 
     def _measure(self, beliefs: LabelPosterior, free: npt.NDArray[np.bool_]) -> FloatArray:
         if self.measure == "entropy":
@@ -160,10 +171,7 @@ class LabelCovariance:
         covariances = beliefs.label_covariances()
         if self.measure == "trace":
             return np.where(free, covariances.variances(), 0.0).sum(1)
-        if not free.all():
-            diagonal = np.where(free, covariances.diagonal, KNOWN)
-            covariances = LabelCovariances(diagonal, np.where(free[:, :, None], covariances.factor, 0.0))
-        return covariances.log_determinants()
+        return (covariances if free.all() else covariances.only(free, KNOWN)).log_determinants()
 
     def _check(self) -> None:
         if self.target != "items":
@@ -178,6 +186,8 @@ class LabelCovariance:
             raise ValueError(f"decay must be positive, or inf for a constant weight, got {self.decay!r}")
         if not 0 < self.exact_share <= 1:
             raise ValueError(f"exact_share must be above 0 and at most 1, got {self.exact_share!r}")
+        if self.candidates is not None and self.candidates < 1:
+            raise ValueError(f"candidates must be at least 1, or None for all, got {self.candidates!r}")
 
 
 class _Terms(NamedTuple):
@@ -186,6 +196,7 @@ class _Terms(NamedTuple):
     rows: IntArray  # (m,)
     measure: FloatArray  # (m,)
     value: FloatArray  # (m,)
+    covariances: _Covariances | None = None  # of all of them; None where they are too many to be held
 
     def of(self, rows: IntArray) -> _Terms:
         """Those of some of the rows, which rise as its own do."""
@@ -211,42 +222,61 @@ class _View(NamedTuple):
     closed: sp.csr_array
     reference: IntArray | None
 
-    def reductions(self, rows: IntArray) -> FloatArray:
-        """(n,) what answers about these rows would take from the variance of the reference items."""
-        assert self.reference is not None
-        both = np.union1d(rows, self.reference)
-        places = np.searchsorted(both, rows)
-        covariance = self.posterior.rows(both).item_covariance()
-        assert covariance is not None
-        cross = covariance.columns(np.searchsorted(both, self.reference))[places]  # (n, m)
-        return variance_reductions(cross, covariance.diagonal()[places], covariance.noise)
+    def rows_with(self, rows: IntArray) -> IntArray:
+        """These rows, which rise, and the reference items."""
+        return rows if self.reference is None else np.union1d(rows, self.reference)
+
+    def beliefs(self, rows: IntArray) -> tuple[LabelPosterior, IntArray]:
+        """About these rows and the reference items, and where these rows are among them."""
+        both = self.rows_with(rows)
+        return self.posterior.rows(both), np.searchsorted(both, rows)
+
+
+class _Covariances(NamedTuple):
+    """Some items, the reference items, and how they vary together."""
+
+    among: ItemCovariance  # of the u items that are one or the other
+    places: IntArray  # (n,) of the items among these
+    cross: FloatArray  # (u, m) with the reference items
+    own: FloatArray  # (u,)
+
+    @classmethod
+    def of(cls, beliefs: LabelPosterior, places: IntArray, reference: IntArray) -> _Covariances:
+        among = beliefs.item_covariance()
+        assert among is not None
+        return cls(among, places, among.columns(reference), among.diagonal())
+
+    def reductions(self) -> FloatArray:
+        """(n,) what answers about the items would take from the variance of the reference items."""
+        return variance_reductions(self.cross[self.places], self.own[self.places], self.among.noise)
 
 
 def _one_after_the_other(view: _View, terms: _Terms, blend: _Blend, n: int, rng: np.random.Generator) -> Choice:
-    """Each item of the batch given those before it; the best by themselves are alike, so all of the sample may come.
+    """Each item of the batch given those before it.
 
-    What is asked for beyond PLANNED items comes by its own score.
+    Of many items the best by themselves may come, and since those are alike all of the reference, too. What is asked
+    for beyond PLANNED items comes by its own score.
     """
     assert view.reference is not None
     scores = blend.score(terms)
-    likely = best(scores, SAMPLE, rng.random(scores.size))
-    rows = np.union1d(terms.rows[likely], view.reference)
-    covariance = view.posterior.rows(rows).item_covariance()
-    assert covariance is not None
-    chosen, found = greedy_reduction(
-        covariance.columns(np.arange(rows.size)),
-        np.searchsorted(rows, view.reference),
-        covariance.noise,
-        blend.rate * terms.of(rows).measure + blend.offset,
-        blend.slope,
-        min(n, PLANNED),
-        rng.random(rows.size),
-    )
+    rows, covariances = terms.rows, terms.covariances
+    if covariances is None:
+        likely = best(scores, SAMPLE, rng.random(scores.size))
+        rows = np.union1d(rows[likely], view.reference)
+        covariances = _Covariances.of(*view.beliefs(rows), np.searchsorted(rows, view.reference))
+    base = blend.rate * terms.of(rows).measure + blend.offset
+    reference = np.searchsorted(rows, view.reference)
+    chosen, found = greedy_reduction(covariances, reference, base, blend.slope, min(n, PLANNED), rng.random(rows.size))
     if chosen.size == n:
         return Choice(rows[chosen], None, found)
     left = np.where(np.isin(terms.rows, rows[chosen]), -np.inf, scores)
     more = best(left, n - chosen.size, rng.random(left.size))
     return Choice(np.concatenate([rows[chosen], terms.rows[more]]), None, np.concatenate([found, scores[more]]))
+
+
+def _draw(rows: IntArray, n: int, rng: np.random.Generator) -> IntArray:
+    """n of the rows at random, rising; all of them where there are no more."""
+    return rows if rows.size <= n else np.sort(rng.choice(rows, n, replace=False))
 
 
 def _blocks(n: int, size: int) -> Iterator[slice]:
@@ -276,20 +306,18 @@ def variance_reductions(cross: FloatArray, own: FloatArray, noise: float) -> Flo
 
 
 def greedy_reduction(
-    covariance: FloatArray,
-    reference: IntArray,
-    noise: float,
-    base: FloatArray,
-    slope: float,
-    n: int,
-    priority: FloatArray,
+    covariances: _Covariances, reference: IntArray, base: FloatArray, slope: float, n: int, priority: FloatArray
 ) -> tuple[IntArray, FloatArray]:
     """n items, each the one with the highest base + slope · reduction given those before it.
 
+    Every answer takes w wᵀ from the covariance, w its column of the item over √(variance + noise). No covariance
+    matrix is made, or changed: of the items with the reference only squares are added up, which one product with
+    `cross` brings up to date, and the columns of the chosen items are asked for one by one.
+
     Parameters
     ----------
-    covariance : (u, u) of all items concerned
-    reference : items whose variance counts
+    covariances : of the u items concerned with the reference items, which are among them
+    reference : (m,) items whose variance counts
     base : (u,) what speaks for an item besides; −inf: never chosen
     priority : (u,) breaks ties
 
@@ -297,16 +325,25 @@ def greedy_reduction(
     -------
     items, best first, and the score of each when it was chosen
     """
-    C, base = covariance.copy(), base.copy()
-    chosen, scores = [], []
-    for _ in range(n):
-        score = base + slope * variance_reductions(C[:, reference], C.diagonal(), noise)
-        pick = best(score, 1, priority)
+    among, cross, own = covariances.among, covariances.cross, covariances.own
+    noise, base = among.noise, base.copy()
+    squares, variances = np.einsum("um,um->u", cross, cross), own.copy()  # (u,) as they stand
+    taken = np.empty((n, own.size))  # w of every answer
+    chosen: list[int] = []
+    scores: list[float] = []
+    while len(chosen) < n:
+        so_far = taken[: len(chosen)]
+        value = base + slope * squares / (variances + noise)
+        pick = best(value, 1, priority)
         if pick.size == 0:
             break
         i = int(pick[0])
+        w = (among.columns(np.array([i]))[:, 0] - so_far[:, i] @ so_far) / np.sqrt(variances[i] + noise)  # (u,)
+        w_ref = w[reference]  # (m,)
+        products = cross @ w_ref - (so_far[:, reference] @ w_ref) @ so_far  # (u,) Σ_j c_ij w_j as they stand
+        squares = np.maximum(squares - w * (2 * products - w * (w_ref @ w_ref)), 0.0)
+        variances = np.maximum(variances - w**2, 0.0)
+        taken[len(chosen)], base[i] = w, -np.inf
         chosen.append(i)
-        scores.append(float(score[i]))
-        base[i] = -np.inf
-        C -= np.outer(C[:, i], C[i]) / (C[i, i] + noise)
+        scores.append(float(value[i]))
     return np.array(chosen, dtype=np.intp), np.array(scores)

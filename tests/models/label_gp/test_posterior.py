@@ -31,7 +31,10 @@ def fitted(request):
     return model.fit(X, Y, observed=observed), X[observed.all(axis=1)], X_new
 
 
-def test_item_covariance_given_the_items_answered_in_full(fitted):
+@pytest.mark.parametrize("held", [2**23, 0])
+def test_item_covariance_given_the_items_answered_in_full(fitted, held, monkeypatch):
+    monkeypatch.setattr("labelwise.posterior.gaussian.HELD", held)
+    monkeypatch.setattr("labelwise.posterior.gaussian.BLOCK", 7)
     model, X_full, X_new = fitted
     kernel = model.kernel_
     k = kernel(X_new, X_full)

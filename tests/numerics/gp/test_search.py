@@ -158,6 +158,34 @@ def test_parts_see_no_hidden_entry():
         np.testing.assert_array_equal(a.targets, b.targets)
 
 
+@pytest.mark.parametrize("true_noise", [1e-3, 0.3, 30.0])
+def test_the_noise_is_that_of_the_highest_score(true_noise):
+    """Against a minimiser from the best of a fine grid."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    K = Kernel(rbf=1.0, bias=1.0)(X)
+    spectrum = Spectrum.of(K, np.linalg.cholesky(K + true_noise * np.eye(40)) @ rng.normal(size=(40, 3)))
+
+    def score(noise):
+        return spectrum.log_evidence(np.atleast_1d(noise)).sum(axis=1) - 0.5 * np.log(noise) ** 2
+
+    found = gp_search._best_noise(score, 2.0, 1.0)
+    grid = np.linspace(np.log(1e-4), np.log(1e3), 3000)
+    start = grid[np.argmax(score(np.exp(grid)))]
+    bounds = (start - 0.01, start + 0.01)
+    best = minimize_scalar(lambda x: -score(np.exp(x))[0], bounds=bounds, method="bounded", options={"xatol": 1e-9})
+    assert np.log(found) == pytest.approx(best.x, abs=1e-4)
+    assert score(found)[0] == pytest.approx(-best.fun, abs=1e-7)
+
+
+def test_the_peak_of_a_parabola():
+    x = np.array([-1.0, 0.5, 2.0])
+    assert gp_search.parabola_peak(x, -((x - 0.8) ** 2)) == pytest.approx(0.8)
+    assert gp_search.parabola_peak(x, -((x - 9.0) ** 2)) == 2.0  # outside: the best of the three
+    assert gp_search.parabola_peak(x, (x - 1.0) ** 2) == -1.0  # a valley
+    assert gp_search.parabola_peak(x, np.zeros(3)) in x
+
+
 def test_climbing_stops_at_the_top_and_at_the_limit():
     asked = []
 

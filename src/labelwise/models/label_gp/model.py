@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 import numpy as np
+from sklearn.base import clone
 
 from labelwise.models.base import LabelModel
 from labelwise.models.label_gp.posterior import FittedLabelGP, LabelGPPosterior, Limits, make_solver
@@ -136,6 +137,16 @@ class LabelGP(LabelModel):
         """Beliefs about the items X; unaffected by what the model learns later."""
         X = self._check_items(X)
         return LabelGPPosterior(self._fitted, X)
+
+    def settled(self) -> LabelGP:
+        """An unfitted copy with the kernel and the noise of this fitted model: its fits search for nothing."""
+        kernel, is_sum = self.kernel_, bool(self.kernel_.rbf and self.kernel_.linear)
+        return clone(self).set_params(
+            kernel="rbf+linear" if is_sum else "rbf" if kernel.rbf else "linear",
+            noise_ratio=self.noise_ratio_,
+            length_scale=kernel.length_scale,
+            linear_share=kernel.linear if is_sum else None,
+        )
 
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
         """Means and variances (n_items_, q) of each known label given all other answers, NaN where unknown.

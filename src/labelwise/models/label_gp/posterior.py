@@ -249,8 +249,12 @@ class LabelGPPosterior(LabelPosterior):
         """(n, q) posterior variance of each label's regression function: what more answers would take away."""
         return self._shares_of_kernel() * self._fitted.label_scales
 
-    def probabilities(self) -> FloatArray:
+    @cached_property
+    def _probabilities(self) -> FloatArray:
         return self._fitted.link.probabilities(self._means)
+
+    def probabilities(self) -> FloatArray:
+        return self._probabilities
 
     def rows(self, rows: npt.NDArray[np.intp] | slice) -> LabelGPPosterior:
         return LabelGPPosterior(self._fitted, self._X[rows])

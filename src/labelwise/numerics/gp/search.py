@@ -19,6 +19,7 @@ MAX_PATTERNS = 16  # distinct sets of answered rows that take part in the search
 SHARED = 0.75  # of a label's answered rows on average: where all labels share so many, the others are left out
 NOISE_SD, LENGTH_SD, SHARE_SD = 0.5, 0.7, 1.5  # of the priors on log noise, log length-scale, log-odds of the share
 NOISE_GRID = np.logspace(-4, 3, 57)  # relative to the kernel's mean diagonal
+FINER_GRIDS, FINER_SIZE = 2, 25  # noise levels between the two neighbours of the best so far
 LENGTH_STEP, MAX_CLIMB = 0.5 * np.log(2.0), 8  # in log length-scale from the prior's centre on, and how many
 SHARE_GRID = (0.25, 0.5, 0.75)
 SHORTER = 0.5  # in log length-scale: the rbf part beside a linear one
@@ -155,7 +156,8 @@ class KernelSearch:
             return self._evaluate(log_length, share).score
 
         best = climb(score, float(np.log(self.length_centre)), LENGTH_STEP, MAX_CLIMB)
-        between = golden_section(score, best - LENGTH_STEP, best + LENGTH_STEP, steps=1)
+        around = best + LENGTH_STEP * np.arange(-1, 2)
+        between = parabola_peak(around, np.array([score(float(at)) for at in around]))
         return max(self._evaluate(best, share), self._evaluate(between, share), key=lambda found: found.score)
 
     def _evaluate(self, log_length: float, share: float) -> ChosenKernel:
@@ -195,10 +197,30 @@ class KernelSearch:
 
 
 def _best_noise(score: Callable[[FloatArray], FloatArray], diagonal: float, centre: float) -> float:
-    grid = np.sort(np.append(diagonal * NOISE_GRID, centre))
-    best = int(np.argmax(score(grid)))
-    low, high = np.log(grid[[max(best - 1, 0), min(best + 1, grid.size - 1)]])
-    return float(np.exp(golden_section(lambda x: float(score(np.exp([x]))[0]), low, high, steps=20)))
+    """On a grid, then twice on a finer one around the best: many values at once cost hardly more than one."""
+    grid = np.log(np.sort(np.append(diagonal * NOISE_GRID, centre)))
+    scores = score(np.exp(grid))
+    for _ in range(FINER_GRIDS):
+        best = int(np.argmax(scores))
+        grid = np.linspace(grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)], FINER_SIZE)
+        scores = score(np.exp(grid))
+    middle = int(np.clip(np.argmax(scores), 1, grid.size - 2))
+    return float(np.exp(parabola_peak(grid[middle - 1 : middle + 2], scores[middle - 1 : middle + 2])))
+
+
+def parabola_peak(x: FloatArray, y: FloatArray) -> float:
+    """Where the parabola through three points in equal steps peaks; the best of the three where it does not in between.
+
+    >>> parabola_peak(np.array([0.0, 1.0, 2.0]), np.array([-4.0, -1.0, 0.0]))
+    2.0
+    >>> parabola_peak(np.array([0.0, 1.0, 2.0]), np.array([0.0, 2.0, 1.0])).__round__(4)
+    1.1667
+    """
+    bend = y[0] - 2 * y[1] + y[2]
+    slope = y[2] - y[0]
+    if not bend < 0 or abs(slope) > -2 * bend:
+        return float(x[np.argmax(y)])
+    return float(x[1] - 0.5 * (x[1] - x[0]) * slope / bend)
 
 
 def climb(function: Callable[[float], float], start: float, step: float, limit: int) -> float:

@@ -64,14 +64,14 @@ RIVALS: dict[str, Callable[[int], Any]] = {
     "label_gp": lambda seed: LabelGP(scale="none", random_state=seed),
 }
 QUESTIONS: dict[str, Callable[[], Any]] = {
-    "scheduled": lambda: queries.LabelCovariance(start=N_START),
+    "scheduled": lambda: queries.LabelCovariance(start=N_START, candidates=None),
     "published": lambda: queries.LabelCovariance.paper(start=N_START),
-    "covariance_only": lambda: queries.LabelCovariance(weight=0),
+    "covariance_only": lambda: queries.LabelCovariance(weight=0, candidates=None),
     "variance_only": lambda: queries.LabelCovariance.paper(weight=inf),
     "random": queries.Random,
-    "exploring_only": lambda: queries.LabelCovariance(weight=inf),
+    "exploring_only": lambda: queries.LabelCovariance(weight=inf, candidates=None),
     "raw": lambda: queries.LabelCovariance.paper(weight=1, decay=inf, standardise=False),
-    "entropy": lambda: queries.LabelCovariance("entropy", start=N_START),
+    "entropy": lambda: queries.LabelCovariance("entropy", start=N_START, candidates=None),
     "mmc": queries.ExpectedLossReduction,
     "adaptive": queries.AdaptiveMargin,
     "audi": queries.DummyLabelRanking,
