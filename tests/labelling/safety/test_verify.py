@@ -386,6 +386,14 @@ def test_what_was_answered_anew_since_is_not_suspicious(make):
     assert verify(project.store.location).state == "sound"
 
 
+def test_two_parts_of_an_item_are_no_copies(project):
+    numbers = doubled_events(project, 1, {1: 0}, {2: 0})
+    verdict = verify(project.store.location)
+    assert verdict.doubled == () and repair(project.store, verdict.doubled, "admin") == []
+    numbers = doubled_events(project, 2, {1: 0, 2: 0}, {2: 0})  # one label is there twice
+    assert [each.take_back for each in verify(project.store.location).doubled] == [numbers[1]]
+
+
 def test_what_is_no_double_is_not_found(make):
     project = make(overlap=2, strategy="uncertainty_pairs")
     doubled_events(project, 1, {1: 1}, {1: 0}, apart=5.0, asked=1)  # a change of mind

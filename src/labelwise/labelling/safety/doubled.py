@@ -53,7 +53,7 @@ def find_doubled(events: Sequence[EventRow], votes: Votes) -> Iterator[Doubled]:
             groups.setdefault((event.who, event.asked), []).append(event)
     for (who, asked), group in groups.items():
         for first, second in pairwise(group):
-            if not {first.id, second.id} & counting or not _at_once(first, second):
+            if not {first.id, second.id} & counting or not _at_once(first, second) or _about_others(first, second):
                 continue
             back = _not_filled_in(first, second)
             yield Doubled(first.item, who, asked, first.id, second.id, _contradict(first, second), back)
@@ -65,6 +65,11 @@ def _at_once(first: EventRow, second: EventRow) -> bool:
         return True
     given = (first.given_at, second.given_at)
     return given[0] is not None and given[1] is not None and abs(given[1] - given[0]) <= AT_ONCE
+
+
+def _about_others(first: EventRow, second: EventRow) -> bool:
+    """Whether two answers share no label: the rest of an item, answered in two parts, is no copy."""
+    return bool(first.values and second.values) and not first.values.keys() & second.values.keys()
 
 
 def _contradict(first: EventRow, second: EventRow) -> bool:
