@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from labelwise.labelling import Project
 from labelwise.labelling.errors import ProjectError, StoreError
 from labelwise.labelling.records import Lease
 from labelwise.labelling.served import ServedProject
+from labelwise.records import Timing
 
 PEOPLE = ("ann", "bob", "eve")
 ITEMS, LABELS_AT_START = 6, 4
@@ -197,9 +198,9 @@ class Story:
             return
         lease = self.leases[who].pop(self.rng.randrange(len(self.leases[who])))
         values = self._values(lease.question.labels)
-        sent = Sent(who, lease.question.item, "answer", sent_values(values), lease.token)
-        for _ in range(self.rng.choice((1, 1, 1, 2))):  # some send twice
-            receipt = self._sending(sent, lambda: project.service.answer(lease.token, values, who))
+        sent = Sent(who, lease.question.item, "answer", sent_values(values), lease.token, seconds=1.5)
+        for timing in (Timing(1.5), Timing(9e9))[: self.rng.choice((1, 1, 1, 2))]:  # some send twice
+            receipt = self._sending(sent, partial(project.service.answer, lease.token, values, who, timing=timing))
             self.model.acknowledge(receipt.event, sent)
         self.answered[who].append((receipt.event, lease))
 

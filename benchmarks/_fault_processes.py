@@ -38,6 +38,7 @@ PEOPLE = ("ann", "bob", "eve", "joe")
 ADMIN = "adm"
 ROLES = {**dict.fromkeys(PEOPLE, "annotator"), ADMIN: "admin"}
 LINKS = 60  # for each person
+SECONDS = 2.5  # that every answer says it took
 FAULTS_OF_EPOCH = 40  # before what is stored is compared with what was acknowledged, and a new project begins
 START_SECONDS = 300.0  # a busy machine is no fault of the server's
 ON_A_FILE = ("power", "power", "full disk", "failing sync", "short writes", "file replaced", "file deleted")
@@ -330,14 +331,17 @@ class Person(threading.Thread):
         values = {name: self.rng.choice((True, False, False, None)) for name in names} if kind == "answer" else {}
         if kind == "answer" and not values:
             return
-        sent = Sent(self.who, question["item"], kind, sent_values(values), question["lease"])
+        sent = Sent(self.who, question["item"], kind, sent_values(values), question["lease"], seconds=SECONDS)
         body = {"lease": question["lease"], "have": [each["lease"] for each in self.questions]}
+        body["timing"] = {"seconds": SECONDS, "question": "item", "by_key": len(values)}
         reply = self.sending(sent, f"/api/{kind}", {**body, **({"values": values} if values else {})})
         self.acknowledge(reply["event"], sent)
         if kind == "answer":
             self.answered.append((reply["event"], question["item"]))
             if self.rng.random() < 0.05:  # some programs send twice
-                self.acknowledge(self.post("/api/answer", {**body, "values": values})["event"], sent)
+                self.acknowledge(
+                    self.post("/api/answer", {**body, "values": values, "timing": {"seconds": 9e9}})["event"], sent
+                )
 
     def undo(self) -> None:
         event, item = self.answered.pop()

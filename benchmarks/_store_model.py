@@ -33,6 +33,7 @@ class Sent:
     lease: str | None = None
     undoes: int | None = None
     is_settled: bool = False
+    seconds: float | None = field(default=None, compare=False)  # how long it took
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class Stored:
     lease: str | None
     undoes: int | None
     values: dict[str, int]
+    seconds: float | None = None
 
     def is_by(self, sent: Sent) -> bool:
         return self.who == sent.who
@@ -58,6 +60,7 @@ class Stored:
             (self.kind, self.item, self.undoes) == (sent.kind, sent.item, sent.undoes)
             and self.values == {label: code(value) for label, value in sent.values}
             and (sent.lease is None or self.lease == sent.lease)
+            and (self.seconds is None or 0 <= self.seconds <= (sent.seconds or 0.0))  # cut, and never made longer
             and (self.reason == SETTLED) == (sent.is_settled or (sent.kind == "undo" and self.reason == SETTLED))
         )
 
@@ -245,9 +248,10 @@ def read_events(connection: sa.Connection) -> list[Stored]:
     values: dict[int, dict[str, int]] = {}
     for row in connection.execute(sa.text("SELECT event, label, value FROM event_values")):
         values.setdefault(row.event, {})[labels[row.label]] = row.value
+    times = {row.event: row.seconds for row in connection.execute(sa.text("SELECT event, seconds FROM timings"))}
     query = sa.text("SELECT id, who, item, kind, asked, reason, lease, undoes FROM events ORDER BY id")
     return [
-        Stored(row.id, row.who, items[row.item], *row[3:8], values.get(row.id, {}))  # type: ignore[arg-type]
+        Stored(row.id, row.who, items[row.item], *row[3:8], values.get(row.id, {}), times.get(row.id))  # type: ignore[arg-type]
         for row in connection.execute(query)
     ]
 

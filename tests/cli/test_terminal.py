@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import re
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -82,14 +84,28 @@ def test_an_answer_that_comes_too_late_is_told_and_the_next_question_comes(proje
     person, screen = desk(project, "\r" + "\r" + "q")
     save = project.service.answer_and_ask
 
-    def late(token, values):
+    def late(token, values, **timed):
         monkeypatch.setattr(project.service, "answer_and_ask", save)
         project.service.skip(token)
-        return save(token, values)
+        return save(token, values, **timed)
 
     monkeypatch.setattr(project.service, "answer_and_ask", late)
     assert person.work() == 1
     assert "not saved: the question was answered or skipped already" in screen.getvalue()
+
+
+def test_the_time_between_keys_is_measured_and_a_pause_counts_for_a_minute(project, monkeypatch):
+    keys, presses = "1\r" + "1\r" + "2\r" + "\r" + "q", (9.0, 3.0, 9.0, 3.0, 9.0, 3.0, 8 * 3600.0, 1.0)
+    clock = itertools.accumulate(itertools.chain.from_iterable((0.0, wait) for wait in presses))
+    monkeypatch.setattr("labelwise.cli._terminal.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    taken = []
+    save = project.service.answer_and_ask
+    monkeypatch.setattr(
+        project.service, "answer_and_ask", lambda *said, timing: (taken.append(timing), save(*said, timing=timing))[1]
+    )
+    assert desk(project, keys)[0].work() == 4
+    assert [each.seconds for each in taken] == [12.0, 12.0, 12.0, 60.0]
+    assert [each.by_key for each in taken] == [1, 1, 1, 0] and {each.question for each in taken} == {"item"}
 
 
 def test_the_end_is_told(project):

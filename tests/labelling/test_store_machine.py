@@ -26,6 +26,7 @@ from labelwise.labelling import Project
 from labelwise.labelling.errors import AnswerRefused, ProjectError
 from labelwise.labelling.records import Lease
 from labelwise.labelling.training.chance import copies
+from labelwise.records import Timing
 
 PEOPLE = ("ann", "bob", "eve")
 ITEMS = 5
@@ -111,10 +112,11 @@ class StoreMachine(RuleBasedStateMachine):
         if not lease.question.labels:
             return
         values = {name: data.draw(VALUES) for name in lease.question.labels}
-        sent = Sent(who, lease.question.item, "answer", sent_values(values), lease.token)
+        sent = Sent(who, lease.question.item, "answer", sent_values(values), lease.token, seconds=1.5)
+        timing = data.draw(st.sampled_from([None, Timing(1.5), Timing(-1.0)]))
         before = next((said for _, _, token, said in self.done[who] if token == lease.token), None)
         try:
-            receipt = self.project.service.answer(lease.token, values, who)
+            receipt = self.project.service.answer(lease.token, values, who, timing=timing)
         except ProjectError:
             assert before != values or before is None, "the same answer sent twice is saved once, never refused"
             return

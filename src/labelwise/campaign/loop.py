@@ -143,17 +143,12 @@ class Campaign:
         self.decision = None if decision is None else checked("decision", decision, "decide")
         self.start = (START if chosen_here else 0) if start is None else start
         self.control = control
-        given = getattr(self.strategy, "costs", None) if costs is None else costs
-        self.priced = given is not None  # only prices that somebody chose change what is asked
-        if given is not None and not isinstance(given, Costs):  # `Diagnosis` has prices of labels alone
-            given = Costs.laboratory(tuple(given))
-        self.costs: Costs = given or Costs.short_text()
-        self.costs.of_labels(data.label_names)  # a price for a label that is not there is refused
         self.random_state = random_state
         self._book = AnswerBook(data)
         self._evidence: tuple[int, float]
         self._new_labels: dict[str, NewLabel] = {}
         self._use(data)
+        self.use_costs(costs)
         self.tell(answers)
 
     def __repr__(self) -> str:
@@ -297,6 +292,18 @@ class Campaign:
         told = self._book.told()
         rng = np.random.default_rng([self.random_state, len(self._book), 2])
         return stand(told, self.spent(), self._data.X, self._learner(told), self._decide, rng)
+
+    def use_costs(self, costs: Costs | None) -> None:
+        """Count and ask by other prices from now on; None takes the strategy's, or those of short texts.
+
+        Only prices that somebody gave change what is asked.
+        """
+        given = getattr(self.strategy, "costs", None) if costs is None else costs
+        if given is not None and not isinstance(given, Costs):  # `Diagnosis` has prices of labels alone
+            given = Costs.laboratory(tuple(given))
+        chosen: Costs = given or Costs.short_text()
+        chosen.of_labels(self._data.label_names)  # a price for a label that is not there is refused
+        self.costs, self.priced = chosen, given is not None
 
     # -- growing ------------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from labelwise.labelling import Lease, NothingToAsk, Project, ProjectError
 from labelwise.labelling.leases import MAKING, NOTHING, WITH_OTHERS
+from labelwise.records import Timing
 
 LABEL_KEYS = "1234567890acdefghijklmnoprtuvwxyz"  # but for b, q and s, which do something else
 ENTER = ("\r", "\n")
@@ -20,6 +21,7 @@ MARKS = {True: "[x]", False: "[ ]", None: "[?]"}
 FOLLOWING: dict[bool | None, bool | None] = {False: True, True: None, None: False}
 PAIR_ANSWERS: dict[str, bool | None] = {"y": True, "n": False, "u": None}
 WAIT = 0.1  # seconds between looks for a question
+LONGEST_PAUSE = 60.0  # seconds without a key that count
 NONE_LEFT = {  # why there is no question
     NOTHING: "there is nothing left to ask",
     WITH_OTHERS: "others have the questions that are left; what they give back is asked again",
@@ -51,6 +53,7 @@ class Desk:
     worker_lives: Callable[[], bool]
     saved: int = field(default=0, init=False)
     _typed: str = field(default="", init=False)
+    _active: float = field(default=0.0, init=False)  # seconds on the question shown
 
     def work(self, most: int | None = None) -> int:
         """Ask until the person stops, `most` answers are saved, or nothing is left; how many were saved."""
@@ -65,18 +68,28 @@ class Desk:
         self.console.print({NOTHING: "nothing is left to ask"}.get(left, "that is all for now"))
         return self.saved
 
+    def _next_key(self) -> str:
+        """Wait for a key, and count the time: of a pause no more than a minute."""
+        began = time.monotonic()
+        key = self.read_key()
+        self._active += min(time.monotonic() - began, LONGEST_PAUSE)
+        return key
+
     def _ask(self, lease: Lease) -> Lease | None:
         """One question; the next one."""
+        self._active = 0.0
         self._show_item(lease)
         whole = self.project.settings.target == "items"
         values = self._whole_item(lease) if whole else self._one_label(lease)
         if values == "skip":
-            self.project.service.skip(lease.token)
+            self.project.service.skip(lease.token, timing=Timing(self._active, "item" if whole else "pair"))
             return self._wait()
         if values == "back":
             return self._back(lease)
+        picked = sum(value is True for value in values.values()) if whole else 0
+        timing = Timing(self._active, "item" if whole else "pair", by_key=picked)
         try:
-            receipt, following = self.project.service.answer_and_ask(lease.token, values)
+            receipt, following = self.project.service.answer_and_ask(lease.token, values, timing=timing)
         except ProjectError as error:  # the time was over, the label is gone, ...
             self.console.print(f"not saved: {error}", style="red", markup=False)
             return self._wait()
@@ -174,7 +187,7 @@ class Desk:
         self.console.print(f"key: there, again: unsure  Enter save{hidden}  s skip  b back  q quit", style="dim")
 
     def _key(self, *, quits: bool = True) -> str:
-        typed = self._typed or self.read_key()  # a terminal hands over all that was typed meanwhile at once
+        typed = self._typed or self._next_key()  # a terminal hands over all that was typed meanwhile at once
         key, self._typed = ("", "") if typed.startswith("\x1b") else (typed[:1], typed[1:])
         if (quits and key == "q") or key in ("\x03", "\x04"):
             raise Stop

@@ -50,7 +50,10 @@ def _print(now: Status) -> None:
     answers, items = counted(now.answers, "answer"), counted(now.items, "item")
     typer.echo(f"{answers} on {now.answered_items} of {items}" + (f": {people}" if people else ""))
     if now.readings is not None:
-        typer.echo(f"{counted(now.readings, 'reading')} of an item; cost so far {now.cost:g}")
+        cost = "" if now.cost is None else f"; cost so far {now.cost:g}"
+        typer.echo(f"{counted(now.readings, 'reading')} of an item{cost}")
+    if now.times:
+        _print_times(now)
     measured = now.f1 is not None and now.f1["f1"] is not None
     told = _measured(now.f1) if measured else why_no_f1(now.f1)  # type: ignore[arg-type]  # measured: not None
     typer.echo(f"estimated F1: {told}")
@@ -67,6 +70,16 @@ def _print(now: Status) -> None:
         typer.echo(f"{unlearnt(now.unseen)}: {cure}")
     if now.trouble:
         typer.secho(now.trouble, fg="red")
+
+
+def _print_times(now: Status) -> None:
+    from labelwise.labelling.figures.wording import counted, duration
+
+    typer.echo(f"time spent: {duration(now.seconds)}")
+    for each in now.times:
+        usual = "" if each.median is None else f", usually {duration(each.median)} each"
+        timed = counted(each.timed, "time")
+        typer.echo(f"  {each.who}, {each.questions}: {duration(each.seconds)} over {timed}{usual}")
 
 
 def _row(label: LabelStatus) -> list[str]:

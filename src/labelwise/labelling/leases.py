@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import sqlalchemy as sa
@@ -12,7 +13,7 @@ from labelwise.labelling.errors import AnswerRefused, ProjectError
 from labelwise.labelling.items.pictures import located
 from labelwise.labelling.records import GIVEN, Lease, Settings
 from labelwise.labelling.store import Store
-from labelwise.labelling.store.events import last_event
+from labelwise.labelling.store.events import NewEvent, last_event
 from labelwise.labelling.store.items import show_item
 from labelwise.labelling.store.labels import StoredLabels, last_change
 from labelwise.labelling.store.questions import (
@@ -23,14 +24,16 @@ from labelwise.labelling.store.questions import (
     end_lease,
     is_askable,
     leases_of,
+    others_have,
     return_question,
     votes_on,
     with_others,
+    withdraw,
 )
 from labelwise.labelling.store.schema import NO, UNSURE, WHOLE_ITEM, YES
 from labelwise.labelling.store.trainings import last_good
 from labelwise.labelling.training.chance import copies
-from labelwise.records.asking import Answer, Question
+from labelwise.records.asking import Answer, Question, Timing
 
 MOST_HELD = 100  # questions that one person can hold; who has as many is given no more before he answers or skips some
 Said = dict[int, int]  # label numbers to YES, NO or UNSURE
@@ -212,3 +215,21 @@ def end_leases(connection: sa.Connection, leases: list[StoredLease], said: Said,
             answered.add(lease.label)
         elif is_said or whole or lease.token == token:
             return_question(connection, lease, "expired" if is_said else LEFT)
+
+
+def timed(event: NewEvent, held: StoredLease, timing: Timing | None) -> NewEvent:
+    """The same event with the time it took: at most the time since the question was given."""
+    return event if timing is None else replace(event, timing=timing.clamped(event.at - held.given_at))
+
+
+def late_notice(connection: sa.Connection, settings: Settings, held: StoredLease, has_another: bool = False) -> str:
+    """A late answer counts as long as nobody else was given the question; the same person may have it again."""
+    if others_have(connection, held) >= copies(settings, held.item, held.label):
+        name, _ = show_item(connection, held.item)
+        raise AnswerRefused(
+            f"the time for item {name!r} was over and somebody else has it now; nothing was saved. "
+            "To add it as a second opinion, tell it without the lease"
+        )
+    if held.state == "expired" and not has_another:
+        withdraw(connection, held.item, held.label)
+    return "the answer came after its time, but nobody else had the question: it counts"

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,7 @@ from labelwise.labelling.training.locks import only_worker, worker_is_running
 from labelwise.labelling.training.model_files import TrainedLabeller
 from labelwise.labelling.training.worker import Worker, labeller_of, model_path
 from labelwise.posterior import FloatArray
-from labelwise.records import Answer, LabelData
+from labelwise.records import Answer, Costs, LabelData
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +170,11 @@ class Project(ServedProject):
         learner = Learner(self.store, self.settings)
         learner.catch_up()
         return learner
+
+    def costs(self, who: str | None = None) -> Costs:
+        """What questions cost these people, or one of them, in seconds: by their times, as far as there are any."""
+        learner = self.learner()
+        return learner.costs if who is None else learner.costs_of.get(who, learner.costs)
 
     def campaign(self) -> Campaign:
         """A `Campaign` with the answers that are in the store now. Answers told to it do not reach the store."""
@@ -297,6 +302,7 @@ def _record(connection: sa.Connection, events: list[Event]) -> int:
         asked = WHOLE_ITEM if event.asked is None else labels.recorded_id_of(event.asked)
         undoes = None if event.undoes is None else number_of[event.undoes]
         new = NewEvent(event.at, event.who, item, event.kind, asked, event.reason, values, undoes=undoes)
+        new = replace(new, timing=None if event.timing is None else event.timing.clamped())
         number_of[event.id] = add_event(connection, new)
         withdraw(connection, item, asked)
         added += 1

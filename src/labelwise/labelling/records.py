@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from labelwise.labelling.errors import ProjectError
-from labelwise.records.asking import Question
+from labelwise.records.asking import Question, Timing
 
 if TYPE_CHECKING:
     from labelwise.campaign import Costs
@@ -42,7 +42,8 @@ class Settings:
     ready : int
         Questions the worker keeps ready.
     read_cost, answer_cost, label_costs : float, float, and mapping of label names to prices
-        What reading an item and answering for a label cost, see `labelwise.Costs`.
+        What reading an item and answering for a label cost, in seconds, see `labelwise.Costs`. If none is chosen, those
+        of texts or pictures are what learning from people's times starts from.
     start : int
         Random items that are answered in full before the strategy takes over.
     random_state : int
@@ -117,11 +118,18 @@ class Settings:
             raise ProjectError(str(error)) from error
 
     def costs(self, label_names: Iterable[str]) -> Costs:
-        """The prices of these labels; of labels that are no longer in use they are left out."""
+        """The prices that were chosen, else those of texts or pictures; labels no longer in use are left out."""
         from labelwise.campaign import Costs  # loaded when needed, as above
 
+        if not self.has_prices:
+            return Costs.picture() if self.features["kind"] == "images" else Costs.short_text()
         own = {name: self.label_costs[name] for name in label_names if name in self.label_costs}
         return Costs(self.read_cost, self.answer_cost, own or None)
+
+    @property
+    def has_prices(self) -> bool:
+        """Whether somebody chose what reading and answering cost."""
+        return bool(self.label_costs) or (self.read_cost, self.answer_cost) != (0.0, 1.0)
 
     @property
     def target(self) -> str:
@@ -166,7 +174,7 @@ class Event:
     """One thing that a person did: answered, skipped, or took an answer back (`undoes` is its number).
 
     `values` maps label names to True, False, or None for unsure; `asked` is the one label that was asked about, or
-    None where it was the whole item.
+    None where it was the whole item; `timing` is how long it took, where that was measured.
     """
 
     id: int
@@ -178,3 +186,4 @@ class Event:
     reason: str
     values: Mapping[str, bool | None]
     undoes: int | None = None
+    timing: Timing | None = None

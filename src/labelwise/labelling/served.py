@@ -15,7 +15,7 @@ from labelwise.labelling.records import TOLD, Event, Settings
 from labelwise.labelling.service import Service
 from labelwise.labelling.store import Location, Store
 from labelwise.labelling.store.engine import read_value
-from labelwise.labelling.store.events import NewEvent, add_event, last_event, move_votes, read_events
+from labelwise.labelling.store.events import NewEvent, add_event, last_event, move_votes, read_events, read_timings
 from labelwise.labelling.store.items import item_ids, item_names, show_item
 from labelwise.labelling.store.labels import (
     add_labels,
@@ -67,7 +67,7 @@ class ServedProject:
         """Everything that people did, oldest first."""
         with self.store.reading() as connection:
             names, labels = item_names(connection), read_labels(connection).all_names
-            found = read_events(connection)
+            found, times = read_events(connection), read_timings(connection)
         return [
             Event(
                 id=row.id,
@@ -79,6 +79,7 @@ class ServedProject:
                 reason=row.reason,
                 values={labels[label]: None if value < 0 else bool(value) for label, value in said.items()},
                 undoes=row.undoes,
+                timing=times.get(row.id),
             )
             for row, said in found
         ]

@@ -20,10 +20,12 @@ from labelwise.labelling.leases import (
     check_not_repeating,
     checked_values,
     end_leases,
+    late_notice,
     leases_to_answer,
     leases_with,
     only_new,
     shown_lease,
+    timed,
     why_none,
 )
 from labelwise.labelling.people import check_person
@@ -38,7 +40,7 @@ from labelwise.labelling.store.events import (
     said_before,
     undone_by,
 )
-from labelwise.labelling.store.items import item_ids, show_item
+from labelwise.labelling.store.items import item_ids
 from labelwise.labelling.store.labels import StoredLabels, last_change, read_labels
 from labelwise.labelling.store.questions import (
     LEFT,
@@ -52,7 +54,6 @@ from labelwise.labelling.store.questions import (
     leases_on_item,
     leave_open,
     open_lease,
-    others_have,
     ready_labels,
     renew,
     return_question,
@@ -61,8 +62,7 @@ from labelwise.labelling.store.questions import (
     withdraw,
 )
 from labelwise.labelling.store.schema import WHOLE_ITEM
-from labelwise.labelling.training.chance import copies
-from labelwise.records.asking import Answer
+from labelwise.records.asking import Answer, Timing
 
 Values = Mapping[str, bool | None]  # None is unsure
 
@@ -112,8 +112,11 @@ class Service:
 
         return self.store.write(more_time)
 
-    def skip(self, token: str, who: str | None = None) -> Receipt:
-        """Give a question back: somebody else may have it, this person will not be asked it again."""
+    def skip(self, token: str, who: str | None = None, *, timing: Timing | None = None) -> Receipt:
+        """Give a question back: somebody else may have it, this person will not be asked it again.
+
+        `timing`, here and below, is how long the person took; kept within reason, and as it came the first time.
+        """
 
         def give_back(connection: sa.Connection) -> Receipt:
             held = self._held(connection, token, who)
@@ -122,7 +125,7 @@ class Service:
                 return Receipt(before[0])
             held = self._open(connection, token, who)
             event = NewEvent(self._clock(), held.who, held.item, "skip", held.label, held.reason, lease=token)
-            number = add_event(connection, event)
+            number = add_event(connection, timed(event, held, timing))
             return_question(connection, held, "skipped")
             return Receipt(number)
 
@@ -130,26 +133,28 @@ class Service:
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
-    def answer(self, token: str, values: Values, who: str | None = None) -> Receipt:
+    def answer(self, token: str, values: Values, who: str | None = None, *, timing: Timing | None = None) -> Receipt:
         """Save the answer to a leased question; the same answer sent twice is saved once."""
-        return self.store.write(lambda connection: self._answer(connection, token, values, who)[0])
+        return self.store.write(lambda connection: self._answer(connection, token, values, who, timing=timing)[0])
 
-    def answer_and_ask(self, token: str, values: Values) -> tuple[Receipt, Lease | None]:
+    def answer_and_ask(
+        self, token: str, values: Values, *, timing: Timing | None = None
+    ) -> tuple[Receipt, Lease | None]:
         """Save an answer and get the next question, in one go; None where none is ready."""
 
         def both(connection: sa.Connection) -> tuple[Receipt, Lease | None]:
-            receipt, who = self._answer(connection, token, values)
+            receipt, who = self._answer(connection, token, values, timing=timing)
             return receipt, next(iter(self._ask(connection, who, 1)), None)
 
         return self.store.write(both)
 
     def answer_and_ask_about_items(
-        self, token: str, values: Values, who: str, n: int = 1
+        self, token: str, values: Values, who: str, n: int = 1, *, timing: Timing | None = None
     ) -> tuple[Receipt, list[Lease]]:
         """Save an answer and get what `ask_about_items` gives, in one go."""
 
         def both(connection: sa.Connection) -> tuple[Receipt, list[Lease]]:
-            receipt, _ = self._answer(connection, token, values, who)
+            receipt, _ = self._answer(connection, token, values, who, timing=timing)
             return receipt, self._ask_about_items(connection, who, n)
 
         return self.store.write(both)
@@ -214,7 +219,9 @@ class Service:
 
     # -- whole items: a person who reads one may answer for more labels than he was asked about, in one event ----------
 
-    def answer_item(self, token: str, values: Values, who: str | None = None, *, whole: bool = True) -> Receipt:
+    def answer_item(
+        self, token: str, values: Values, who: str | None = None, *, whole: bool = True, timing: Timing | None = None
+    ) -> Receipt:
         """Save an answer about an item as one event: labels that were asked about, and any others.
 
         `token` is one of the person's leases on the item. It is the key of the answer: sent twice it is saved once.
@@ -222,20 +229,20 @@ class Service:
         end, and what the answer leaves open goes to somebody else. Without, it is an answer to what `token` asks, and
         to labels that were added to it.
         """
-        return self.store.write(lambda connection: self._answer_item(connection, token, values, who, whole))
+        return self.store.write(lambda connection: self._answer_item(connection, token, values, who, whole, timing))
 
     def answer_item_and_ask_about_items(
-        self, token: str, values: Values, who: str, n: int = 1, *, whole: bool = True
+        self, token: str, values: Values, who: str, n: int = 1, *, whole: bool = True, timing: Timing | None = None
     ) -> tuple[Receipt, list[Lease]]:
         """Save an answer about an item and get what `ask_about_items` gives, in one go."""
 
         def both(connection: sa.Connection) -> tuple[Receipt, list[Lease]]:
-            receipt = self._answer_item(connection, token, values, who, whole)
+            receipt = self._answer_item(connection, token, values, who, whole, timing)
             return receipt, self._ask_about_items(connection, who, n)
 
         return self.store.write(both)
 
-    def skip_item(self, token: str, who: str | None = None) -> Receipt:
+    def skip_item(self, token: str, who: str | None = None, *, timing: Timing | None = None) -> Receipt:
         """Give all questions that a person has about the item of a lease back; he will not be asked them again."""
 
         def give_back(connection: sa.Connection) -> Receipt:
@@ -246,7 +253,7 @@ class Service:
                 return Receipt(before[0])
             held = self._open(connection, token, who)
             event = NewEvent(self._clock(), held.who, held.item, "skip", WHOLE_ITEM, held.reason, lease=token)
-            number = add_event(connection, event)
+            number = add_event(connection, timed(event, held, timing))
             leave_open(connection, held, ready_labels(connection, held.item))
             for lease in leases_with(connection, held):
                 return_question(connection, lease, LEFT)
@@ -369,7 +376,13 @@ class Service:
         return self._shown(connection, held) if open_lease(connection, held) else None
 
     def _answer(
-        self, connection: sa.Connection, token: str, values: Values, who: str | None = None, corrects: bool = False
+        self,
+        connection: sa.Connection,
+        token: str,
+        values: Values,
+        who: str | None = None,
+        corrects: bool = False,
+        timing: Timing | None = None,
     ) -> tuple[Receipt, str]:
         held = self._held(connection, token, who)
         said, notices = checked_values(self._known(connection), values)
@@ -383,9 +396,9 @@ class Service:
         others = [each for each in leases_on_item(connection, held.who, held.item) if each.token != token]
         same = [each for each in others if each.label == held.label]
         if held.state != "open" or held.expires_at < self._clock():
-            notices.append(self._late(connection, held, has_another=bool(same)))
+            notices.append(late_notice(connection, self.settings, held, has_another=bool(same)))
         event = NewEvent(self._clock(), held.who, held.item, "answer", held.label, held.reason, said, token)
-        number = add_event(connection, event)
+        number = add_event(connection, timed(event, held, timing))
         end_lease(connection, token, "answered")
         for other in others:
             if other in same or other.label in said:
@@ -396,7 +409,7 @@ class Service:
         return self._shown(connection, replace(held, label=WHOLE_ITEM))
 
     def _answer_item(
-        self, connection: sa.Connection, token: str, values: Values, who: str | None, whole: bool
+        self, connection: sa.Connection, token: str, values: Values, who: str | None, whole: bool, timing: Timing | None
     ) -> Receipt:
         held = self._held(connection, token, who)
         known = self._known(connection)
@@ -409,12 +422,12 @@ class Service:
             return Receipt(before[0], tuple(notices))
         new = only_new(connection, held, said, mine, known)
         if held.state != "open" or held.expires_at < self._clock():
-            notices.append(self._late(connection, held))
+            notices.append(late_notice(connection, self.settings, held))
         leases = leases_with(connection, held)
         reason = self._reason(connection, known, leases, said)
         asked = WHOLE_ITEM if whole else held.label
         event = NewEvent(self._clock(), held.who, held.item, "answer", asked, reason, new, token)
-        number = add_event(connection, event)
+        number = add_event(connection, timed(event, held, timing))
         waiting = set(ready_labels(connection, held.item)) - {lease.label for lease in leases}
         for label in waiting & new.keys():
             withdraw(connection, held.item, label)
@@ -435,18 +448,6 @@ class Service:
             if any(known.id_of(name) not in said for name in open_labels):
                 return TOLD
         return CONTROL if any(lease.reason == CONTROL for lease in leases) else leases[0].reason
-
-    def _late(self, connection: sa.Connection, held: StoredLease, has_another: bool = False) -> str:
-        """A late answer counts as long as nobody else was given the question; the person himself may have it again."""
-        if others_have(connection, held) >= copies(self.settings, held.item, held.label):
-            name, _ = show_item(connection, held.item)
-            raise AnswerRefused(
-                f"the time for item {name!r} was over and somebody else has it now; nothing was saved. "
-                "To add it as a second opinion, tell it without the lease"
-            )
-        if held.state == "expired" and not has_another:
-            withdraw(connection, held.item, held.label)
-        return "the answer came after its time, but nobody else had the question: it counts"
 
     def _tell(self, connection: sa.Connection, answer: Answer, item: int, who: str) -> Receipt:
         said, notices = checked_values(self._known(connection), answer.values)

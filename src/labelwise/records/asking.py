@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+QUESTION_KINDS = ("item", "pair", "further", "sweep")
+MAX_SECONDS = 1800.0  # nobody looks at one item for longer: the tab was left open
+MAX_PICKS = 100_000  # labels in one answer
+
 
 @dataclass(frozen=True)
 class Question:
@@ -54,3 +58,39 @@ class Answer:
         if strange:
             raise ValueError(f"labels {strange} were not asked about for item {question.item!r}")
         return cls(question.item, {name: name in present for name in question.labels}, question.reason)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long a person took for an answer, for what kind of question, and how the labels that apply were picked.
+
+    Parameters
+    ----------
+    seconds : float
+        Active time from when the item was shown to when the answer was saved.
+    question : str
+        "item" (a whole item), "pair" (one label or a few, of an item opened for it), "further" (more labels of an item
+        that was open anyway) or "sweep" (one label of many items).
+    by_key, by_search, by_suggestion : int
+        Labels picked by a key or a click, by typing a part of their name, and from those that the model suggested.
+    """
+
+    seconds: float
+    question: str = "item"
+    by_key: int = 0
+    by_search: int = 0
+    by_suggestion: int = 0
+
+    def clamped(self, longest: float = MAX_SECONDS) -> Timing | None:
+        """The same within reason, whatever a clock said: at most `longest`; None where it says nothing.
+
+        >>> Timing(1e9, by_key=-3).clamped()
+        Timing(seconds=1800.0, question='item', by_key=0, by_search=0, by_suggestion=0)
+        >>> Timing(-5.0).clamped(), Timing(float("nan")).clamped(), Timing(2.0, "essay").clamped()
+        (None, None, None)
+        """
+        if self.question not in QUESTION_KINDS or not 0 <= self.seconds <= float("inf"):
+            return None
+        longest = min(longest, MAX_SECONDS) if longest > 0 else MAX_SECONDS  # a clock that jumped back knows no age
+        counts = (min(max(int(count), 0), MAX_PICKS) for count in (self.by_key, self.by_search, self.by_suggestion))
+        return Timing(float(min(self.seconds, longest)), self.question, *counts)

@@ -174,7 +174,7 @@ class LabelData:
         if self.items is None:
             return np.full(len(rows), np.nan)
         distinct, place = np.unique(rows, return_inverse=True)
-        return np.array([_word_count(self.items[row]) for row in distinct.tolist()], dtype=np.float64)[place]
+        return np.array([word_count(self.items[row]) for row in distinct.tolist()], dtype=np.float64)[place]
 
     def hide(self) -> LabelData:
         """The same items with every label unknown: what a campaign starts from."""
@@ -220,7 +220,8 @@ class LabelData:
         return sp.csr_array(np.ones(self.Y.shape, dtype=bool)) if self.observed is None else self.observed
 
 
-def _word_count(item: Any) -> float:
+def word_count(item: Any) -> float:
+    """The words of what is shown of an item: a text, or the texts of its fields; NaN where there is none."""
     texts = [text for text in (item.values() if isinstance(item, Mapping) else (item,)) if isinstance(text, str)]
     return float(sum(len(text.split()) for text in texts)) if texts else float("nan")
 

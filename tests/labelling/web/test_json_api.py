@@ -224,3 +224,28 @@ def test_no_request_loads_anything_to_train_with(tmp_path, project):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=HERE)
     assert done.stdout.split("\n")[:2] == ["[200, 200, 409, 200]", "[]"], done.stderr
+
+
+@pytest.mark.parametrize("seconds", [12.0, -3.0, 1e300])
+def test_no_time_keeps_an_answer_from_being_saved(alone, project, seconds):
+    body = {"lease": alone.ask()["lease"], "values": YES, "timing": {"seconds": seconds, "by_key": -2, "by_search": 1}}
+    assert alone.post("/api/answer", body).status_code == 200
+    kept = project.events()[-1].timing
+    if seconds < 0:
+        assert kept is None
+    else:  # at most the age of the question
+        assert 0 <= kept.seconds < 10 and (kept.question, kept.by_key, kept.by_search) == ("item", 0, 1)
+    refused = alone.post("/api/answer", {**body, "timing": {"seconds": 1, "question": "essay"}})
+    assert refused.status_code == 422
+
+
+def test_how_long_others_take_is_for_admins(project, sign_in):
+    people = {who: sign_in(who, role) for who, role in (("ann", "annotator"), ("bob", "annotator"), ("eve", "admin"))}
+    for who in ("ann", "bob"):
+        body = {"lease": people[who].ask()["lease"], "values": YES, "timing": {"seconds": 0.0001}}
+        assert people[who].post("/api/answer", body).status_code == 200
+    times = {who: {each["who"] for each in person.get("/api/status").json()["times"]} for who, person in people.items()}
+    assert times == {"ann": {"ann"}, "bob": {"bob"}, "eve": {"ann", "bob"}}
+    pages = {who: person.get("/progress").text.partition("<h2>Time</h2>")[2] for who, person in people.items()}
+    table = {who: page.partition("</table>")[0] for who, page in pages.items()}
+    assert "ann" in table["ann"] and "bob" not in table["ann"] and "bob" in table["eve"]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from labelwise.data.errors import FormatError
 from labelwise.labelling.exchange.label_studio_tasks import plain, task_key
 from labelwise.labelling.records import TOLD, Event
 from labelwise.labelling.store.schema import STUDIO
+from labelwise.records.asking import Timing
 
 FIELDS = ("text", "image")  # where Label Studio's own templates look for what to show
 
@@ -199,8 +200,13 @@ def _annotation(event: Event, field: str, label_names: Sequence[str]) -> dict[st
         "created_at": datetime.fromtimestamp(event.at, UTC).isoformat(timespec="microseconds"),
         "was_cancelled": event.kind == "skip",
         "result": [_choices(name, names, field) for name, names in parts.items() if event.kind == "answer"],
-        "meta": {"who": event.who, "reason": event.reason, "asked": event.asked},
+        **({} if event.timing is None else {"lead_time": event.timing.seconds}),
+        "meta": {"who": event.who, "reason": event.reason, "asked": event.asked, **_time_meta(event.timing)},
     }
+
+
+def _time_meta(timing: Timing | None) -> dict[str, Any]:
+    return {} if timing is None else {"timing": {k: v for k, v in asdict(timing).items() if k != "seconds"}}
 
 
 def _prediction(believed: Mapping[str, float], field: str) -> dict[str, Any]:
@@ -241,7 +247,20 @@ def read_annotation(annotation: Any, item: str, label_names: Sequence[str], wher
         asked=None,
         reason=TOLD,
         values={} if skipped else _values(parts, label_names),
+        timing=_lead_time(annotation),
     )
+
+
+def _lead_time(annotation: Mapping[str, Any]) -> Timing | None:
+    """How long Label Studio says it took, within reason; what our own export says of the question, too."""
+    seconds, meta = annotation.get("lead_time"), annotation.get("meta")
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool):
+        return None
+    said = meta.get("timing") if isinstance(meta, Mapping) else None
+    known = said if isinstance(said, Mapping) else {}
+    picks = {name: known.get(name) for name in ("by_key", "by_search", "by_suggestion")}
+    counts = {name: number for name, number in picks.items() if isinstance(number, int)}
+    return Timing(float(seconds), str(known.get("question", "item")), **counts).clamped()
 
 
 def person_there(completed_by: Any) -> str:

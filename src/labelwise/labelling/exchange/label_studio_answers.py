@@ -230,7 +230,7 @@ def _take(
             return TakenAnnotation(event=row.id, unknown_labels=tuple(strange))
         take_back_event(connection, row, max(row.at, min(event.at, time.time())))
     at = min(event.at, time.time())  # its clock may be ahead of ours
-    new = NewEvent(at, event.who, found.item, event.kind, WHOLE_ITEM, TOLD, values or None)
+    new = NewEvent(at, event.who, found.item, event.kind, WHOLE_ITEM, TOLD, values or None, timing=event.timing)
     withdraw(connection, found.item, WHOLE_ITEM)
     number = add_event(connection, new)
     _note(connection, found, number, bool(strange), is_known=known is not None)

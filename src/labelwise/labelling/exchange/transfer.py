@@ -6,7 +6,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from itertools import chain, count
 from typing import Any
@@ -42,9 +42,10 @@ from labelwise.labelling.records import Event
 from labelwise.labelling.store.annotations import write_tasks
 from labelwise.labelling.store.items import item_ids
 from labelwise.labelling.store.schema import STUDIO
-from labelwise.records import LabelData
+from labelwise.records import LabelData, Timing
 
 COLUMNS = ("event", "at", "who", "kind", "item", "asked", "reason", "undoes")
+TIME_COLUMNS = tuple(each.name for each in fields(Timing))  # blank, or not there, where nothing is known
 KINDS = ("answer", "skip", "undo")
 WORDS: dict[str, bool | None] = {"yes": True, "no": False, "unsure": None}
 
@@ -305,9 +306,13 @@ def write_events(events: Iterable[Event], path: str, *, raw_csv: bool = False) -
     True
     """
     if file_suffix(path) in JSON_LINES:
-        write_rows(({**_row(event), "values": dict(event.values)} for event in events), path, (*COLUMNS, "values"))
+        write_rows(
+            ({**_row(event), "values": dict(event.values)} for event in events),
+            path,
+            (*COLUMNS, *TIME_COLUMNS, "values"),
+        )
     else:
-        write_rows(_long(events), path, (*COLUMNS, "label", "value"), raw_csv=raw_csv)
+        write_rows(_long(events), path, (*COLUMNS, *TIME_COLUMNS, "label", "value"), raw_csv=raw_csv)
 
 
 def read_events_file(path: str) -> list[Event]:
@@ -338,6 +343,7 @@ def _row(event: Event) -> dict[str, Any]:
         "asked": event.asked,
         "reason": event.reason,
         "undoes": event.undoes,
+        **(dict.fromkeys(TIME_COLUMNS) if event.timing is None else asdict(event.timing)),
     }
 
 
@@ -365,7 +371,15 @@ def _head(row: dict[str, Any]) -> dict[str, Any]:
         "asked": row["asked"] or None,
         "reason": row["reason"],
         "undoes": int(row["undoes"]) if row["undoes"] not in ("", None) else None,
+        "timing": _timing(row),
     }
+
+
+def _timing(row: dict[str, Any]) -> Timing | None:
+    if row.get("seconds") in ("", None):
+        return None
+    picks = {name: int(row.get(name) or 0) for name in TIME_COLUMNS if name not in ("seconds", "question")}
+    return Timing(float(row["seconds"]), str(row.get("question") or "item"), **picks)
 
 
 def _json_values(values: Any) -> dict[str, bool | None]:

@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from labelwise.files import write_text
 from labelwise.labelling.figures.status import LabelStatus, PairFigures, status_of
-from labelwise.labelling.figures.wording import counted, standing_lines, why_no_f1
+from labelwise.labelling.figures.wording import counted, duration, standing_lines, why_no_f1
 from labelwise.labelling.served import ServedProject
 
 
@@ -25,7 +25,12 @@ def write_report(project: ServedProject, path: str | PathLike[str]) -> None:
         undefined=StrictUndefined,
         trim_blocks=True,
     )
-    templates.filters |= {"counted": counted, "standing_lines": standing_lines, "why_no_f1": why_no_f1}
+    templates.filters |= {
+        "counted": counted,
+        "duration": duration,
+        "standing_lines": standing_lines,
+        "why_no_f1": why_no_f1,
+    }
     page = templates.get_template("report.html.jinja")
     now = status_of(project)
     text = page.render(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from labelwise.labelling.figures.agreement import krippendorff_alpha
+from labelwise.labelling.figures.times import PersonTime, time_spent
 from labelwise.labelling.records import CONTROL, Settings
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.store.browsing import answers_by_day, count_answered_items, next_questions
@@ -67,7 +68,8 @@ class Status:
     ----------
     people : answers of each person, the busiest first
     readings, cost : items read, counted once for answers in a row of one person, and what readings and answers cost by
-        the settings; None where they were not counted
+        the settings; None where they were not counted, or nobody chose a price
+    seconds, times : the time that people were measured to spend, in all, and by person and kind of question
     f1 : the estimate by the random questions, with its interval and the number of answers it is of
     standing : what the strategy gains over random questions, and whether to go on, as in `labelwise.Campaign.status`
     course : F1 whenever the campaign was judged
@@ -82,6 +84,8 @@ class Status:
     answered_items: int
     readings: int | None
     cost: float | None
+    seconds: float
+    times: tuple[PersonTime, ...]
     people: Mapping[str, int]
     labels: tuple[LabelStatus, ...]
     f1: dict[str, Any] | None
@@ -99,6 +103,10 @@ class Status:
     forecast: Mapping[str, Any] | None
     following: NextQuestions
     trained_at: float | None
+
+    def seen_by(self, who: str | None) -> Status:
+        """The same with the times of one person alone, beside the sum; None sees everybody's."""
+        return self if who is None else replace(self, times=tuple(each for each in self.times if each.who == who))
 
     def as_dict(self) -> dict[str, Any]:
         """What the JSON of command and interface has: all but what only the page draws."""
@@ -118,6 +126,7 @@ def status_of(project: ServedProject, *, recount: bool = True) -> Status:
         report = (good.report or {}) if good is not None else {}
         days, by_person = _by_day(answers_by_day(connection))
         people = {who: sum(numbers) for who, numbers in by_person.items()}
+        times = time_spent(connection)
         readings, cost = _paid(connection, labels, project.settings) if recount else (None, None)
         return Status(
             items=count_items(connection),
@@ -125,6 +134,8 @@ def status_of(project: ServedProject, *, recount: bool = True) -> Status:
             answered_items=count_answered_items(connection),
             readings=readings,
             cost=cost,
+            seconds=round(sum(each.seconds for each in times), 3),
+            times=times,
             people=dict(sorted(people.items(), key=lambda pair: (-pair[1], pair[0]))),
             labels=_labels(labels, _counts(connection, labels) if recount else report.get("labels", {}), report),
             f1=report.get("f1"),
@@ -155,10 +166,12 @@ def _by_day(counted: list[tuple[int, str, int]]) -> tuple[range, dict[str, tuple
     return days, {who: tuple(numbers) for who, numbers in table.items()}
 
 
-def _paid(connection: sa.Connection, labels: StoredLabels, settings: Settings) -> tuple[int, float]:
+def _paid(connection: sa.Connection, labels: StoredLabels, settings: Settings) -> tuple[int, float | None]:
     """Readings and cost of what people answered, of labels that are no longer in use, too: what was paid stays paid."""
     answered = read_given_answers(connection)
     readings = sum(1 for _ in groupby(answered, key=lambda row: (row.who, row.item)))
+    if not settings.has_prices:
+        return readings, None
     counts = Counter(row.label for row in answered)
     names = list(labels.all_names.values())
     costs = settings.costs(names).of_labels(names)

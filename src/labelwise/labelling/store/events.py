@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,13 @@ import sqlalchemy as sa
 
 from labelwise.labelling.store.database_errors import DamagedRow
 from labelwise.labelling.store.engine import begins_with, insert_many, insert_rows, pieces
-from labelwise.labelling.store.schema import event_values, events
+from labelwise.labelling.store.schema import event_values, events, timings
+from labelwise.records.asking import Timing
 
 votes = sa.table("votes", *(sa.column(name) for name in ("event", "item", "label", "who", "reason", "value")))
 MERGED = "merged:"  # how the lease begins of what was said of a label and moved to the one it was merged into
 VALUE_COLUMNS = ("event", "label", "value")
+TIMING_COLUMNS = ("event", "seconds", "question", "by_key", "by_search", "by_suggestion")
 NAMES = tuple(column.name for column in events.c if not column.primary_key)
 _undoing = events.alias()
 UNDONE = sa.exists().where(_undoing.c.undoes == events.c.id)  # taken back
@@ -38,6 +40,7 @@ class NewEvent:
     values: Mapping[int, int] | None = None
     lease: str | None = None
     undoes: int | None = None
+    timing: Timing | None = None
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,8 @@ def add_event(connection: sa.Connection, event: NewEvent) -> int:
     number = int(connection.execute(events.insert(), _columns(event)).inserted_primary_key[0])  # type: ignore[index]  # never None
     if event.values:
         insert_rows(connection, event_values, VALUE_COLUMNS, [(number, *said) for said in event.values.items()])
+    if event.timing is not None:
+        insert_rows(connection, timings, TIMING_COLUMNS, [(number, *astuple(event.timing))])
     return number
 
 
@@ -128,6 +133,11 @@ def read_events(connection: sa.Connection, after: int = 0) -> list[tuple[sa.Row,
         said.setdefault(row.event, {})[row.label] = row.value
     found = connection.execute(sa.select(events).where(events.c.id > after).order_by(events.c.id))
     return [(row, said.get(row.id, {})) for row in found]
+
+
+def read_timings(connection: sa.Connection) -> dict[int, Timing]:
+    """How long each event took, by its number; those of which nothing is known are not there."""
+    return {row[0]: Timing(*row[1:]) for row in connection.execute(sa.select(timings)).all()}
 
 
 def event_of_lease(connection: sa.Connection, token: str) -> tuple[int, dict[int, int]] | None:

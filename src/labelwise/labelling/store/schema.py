@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-VERSION = 4
+VERSION = 5
 WHOLE_ITEM = 0  # in place of a label's id: the question is about every open label of the item
 YES, NO, UNSURE = 1, 0, -1  # the greatest of several votes is yes before no before unsure
 STUDIO = "label-studio:"  # how the names begin of people who answered in Label Studio
@@ -65,6 +65,17 @@ event_values = sa.Table(
     sa.Column("event", sa.ForeignKey("events.id"), primary_key=True, autoincrement=False),
     sa.Column("label", sa.ForeignKey("labels.id"), primary_key=True, autoincrement=False),
     sa.Column("value", sa.SmallInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+timings = sa.Table(  # how long an event took the person; of events before version 5, and told ones, nothing is known
+    "timings",
+    metadata,
+    sa.Column("event", sa.ForeignKey("events.id"), primary_key=True, autoincrement=False),
+    sa.Column("seconds", sa.Double, nullable=False),
+    sa.Column("question", sa.Text, nullable=False),  # item, pair, further, sweep
+    sa.Column("by_key", sa.Integer, nullable=False),  # labels picked so
+    sa.Column("by_search", sa.Integer, nullable=False),
+    sa.Column("by_suggestion", sa.Integer, nullable=False),
     sqlite_with_rowid=False,
 )
 changes = sa.Table(
@@ -231,6 +242,11 @@ def _to_version_4(connection: sa.Connection) -> None:
     _remake_views(connection)
 
 
+def _to_version_5(connection: sa.Connection) -> None:
+    """How long answers take is kept."""
+    metadata.create_all(connection)  # tables that are not there
+
+
 def _remember_annotations(connection: sa.Connection) -> None:
     """Until version 2 an annotation was known by the leases of its answers: label-studio:project:annotation:time."""
     undoing = events.alias()
@@ -267,6 +283,7 @@ MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {  # from this version 
     1: _to_version_2,
     2: _to_version_3,
     3: _to_version_4,
+    4: _to_version_5,
 }
 
 

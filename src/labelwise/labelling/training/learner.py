@@ -20,10 +20,13 @@ from labelwise.labelling.store import Store
 from labelwise.labelling.store.events import last_event, read_votes, votes_since
 from labelwise.labelling.store.items import StoredItems, read_items
 from labelwise.labelling.store.labels import StoredLabels, last_change, read_labels
+from labelwise.labelling.store.timings import recent_times
 from labelwise.labelling.training.agreement_counts import Tally
 from labelwise.labelling.training.guesses import tell_hints
+from labelwise.labelling.training.times import costs_of_people, measured_times
 from labelwise.labelling.training.votes import UNKNOWN, History
 from labelwise.records import Features, LabelData
+from labelwise.records.label_data import word_count
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class Learner:
                 return False
             if self._items is None or now.change != self.seen.change or not self._follow(connection):
                 self._rebuild(connection)
+            self._learn_costs(connection)
             self.seen = now
         return True
 
@@ -84,11 +88,18 @@ class Learner:
             strategy=settings.strategy,
             start=settings.start,
             control=Guard(settings.control) if settings.guard else settings.control,
-            costs=settings.costs(self.labels.names),
             random_state=settings.random_state,
             answers=self.history.answers,
         )
         tell_hints(self.campaign, self.labels)
+
+    def _learn_costs(self, connection: sa.Connection) -> None:
+        """What people really need, from their times; what was chosen, or what is usual, where there are none."""
+        rows, prior = recent_times(connection), self.settings.costs(self.labels.names)
+        place = {number: row for row, number in enumerate(self.items.ids)}
+        times = measured_times(rows, lambda item: word_count(self.items.contents[place[item]]))
+        self.costs, self.costs_of = costs_of_people(times, [row.who for row in rows], prior)
+        self.campaign.use_costs(self.costs if rows or self.settings.has_prices else None)
 
     @property
     def items(self) -> StoredItems:

@@ -5,7 +5,7 @@ A request reads and writes a few rows; it never trains and never loads a model.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
@@ -17,6 +17,7 @@ from labelwise.labelling.served import ServedProject
 from labelwise.labelling.training.locks import worker_is_running
 from labelwise.labelling.web.dependencies import CurrentUser, TheProject
 from labelwise.labelling.web.label_view import shown_question
+from labelwise.records.asking import Timing
 
 router = APIRouter(
     prefix="/api",
@@ -53,10 +54,30 @@ class AskedFor(Ask):
     give_back: Tokens = Field(default_factory=list)
 
 
-class Answered(Ask):
+class TimeTaken(Body):
+    """How long it took. Figures that cannot be are cut to what can; they never keep an answer from being saved."""
+
+    seconds: float = Field(description="Active time from when the item was shown to when the answer was given")
+    question: Literal["item", "pair", "further", "sweep"] = Field(
+        default="item",
+        description="A whole item; one label; more labels of an item that was open anyway; one label of many items",
+    )
+    by_key: int = Field(default=0, description="Labels picked by a key or a click")
+    by_search: int = Field(default=0, description="Labels found by typing")
+    by_suggestion: int = Field(default=0, description="Labels picked from those that the model suggested")
+
+
+class Timed(Ask):
+    lease: LeaseToken
+    timing: TimeTaken | None = None
+
+    def taken(self) -> Timing | None:
+        return None if self.timing is None else Timing(**self.timing.model_dump())
+
+
+class Answered(Timed):
     """An answer: label names to true, false, or null for unsure. Labels left out stay open."""
 
-    lease: LeaseToken
     values: dict[LabelName, StrictBool | None] = Field(min_length=1, max_length=100_000)
 
 
@@ -70,8 +91,8 @@ class AnsweredItem(Answered):
     whole: bool = True
 
 
-class Skipped(Ask):
-    lease: LeaseToken
+class Skipped(Timed):
+    """A question, or all about its item, that somebody else shall answer."""
 
 
 class Renewed(Body):
@@ -156,7 +177,9 @@ def ask(body: AskedFor, user: CurrentUser, project: TheProject) -> Questions:
 @router.post("/answer", responses=REFUSED)
 def answer(body: Answered, user: CurrentUser, project: TheProject) -> Saved:
     """Save an answer and get what comes next. Sent twice, it is saved once."""
-    receipt, leases = project.service.answer_and_ask_about_items(body.lease, body.values, user.name, body.items)
+    receipt, leases = project.service.answer_and_ask_about_items(
+        body.lease, body.values, user.name, body.items, timing=body.taken()
+    )
     return Saved(event=receipt.event, notices=list(receipt.notices), **_listed(project, user.name, leases, body.have))
 
 
@@ -165,7 +188,7 @@ def answer_item(body: AnsweredItem, user: CurrentUser, project: TheProject) -> S
     """Save an answer about a whole item, whatever was asked about it, and get what comes next. Sent twice, it is saved
     once."""
     receipt, leases = project.service.answer_item_and_ask_about_items(
-        body.lease, body.values, user.name, body.items, whole=body.whole
+        body.lease, body.values, user.name, body.items, whole=body.whole, timing=body.taken()
     )
     return Saved(event=receipt.event, notices=list(receipt.notices), **_listed(project, user.name, leases, body.have))
 
@@ -173,7 +196,7 @@ def answer_item(body: AnsweredItem, user: CurrentUser, project: TheProject) -> S
 @router.post("/skip", responses=REFUSED)
 def skip(body: Skipped, user: CurrentUser, project: TheProject) -> Saved:
     """Give a question to somebody else and get what comes next. Sent twice, it is skipped once."""
-    receipt = project.service.skip(body.lease, user.name)
+    receipt = project.service.skip(body.lease, user.name, timing=body.taken())
     leases = project.service.ask_about_items(user.name, body.items)
     return Saved(event=receipt.event, notices=[], **_listed(project, user.name, leases, body.have))
 
@@ -181,7 +204,7 @@ def skip(body: Skipped, user: CurrentUser, project: TheProject) -> Saved:
 @router.post("/skip_item", responses=REFUSED)
 def skip_item(body: Skipped, user: CurrentUser, project: TheProject) -> Saved:
     """Give all your questions about the item of a lease to somebody else. Sent twice, they are skipped once."""
-    receipt = project.service.skip_item(body.lease, user.name)
+    receipt = project.service.skip_item(body.lease, user.name, timing=body.taken())
     leases = project.service.ask_about_items(user.name, body.items)
     return Saved(event=receipt.event, notices=[], **_listed(project, user.name, leases, body.have))
 
@@ -201,8 +224,8 @@ def renew(body: Renewed, user: CurrentUser, project: TheProject) -> dict[str, fl
 
 @router.get("/status")
 def status(user: CurrentUser, project: TheProject) -> dict[str, Any]:
-    """How the project stands, in figures."""
-    return status_of(project).as_dict()
+    """How the project stands, in figures. How long others take is for admins."""
+    return status_of(project).seen_by(None if user.is_admin else user.name).as_dict()
 
 
 def _listed(project: ServedProject, who: str, leases: list[Lease], have: list[str]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/progress")
 def progress(request: Request, user: CurrentUser, project: TheProject) -> Response:
-    now = status_of(project, recount=False)
+    now = status_of(project, recount=False).seen_by(None if user.is_admin else user.name)
     latest = [(day, place) for place, day in enumerate(now.days) if any(row[place] for row in now.by_person.values())]
     return render(
         request,

@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parent
 
 def live(project: Any) -> None:
     """Answers asked for and not, by three people; an undo, a skip, a correction; labels changed in between."""
-    from labelwise import Answer, LabelData
+    from labelwise import Answer, LabelData, records
 
     for number in range(6):
         for who in ("ann", "bob"):
@@ -46,6 +46,10 @@ def live(project: Any) -> None:
         project.people.add_token("label-studio")
         project.service.settle(Answer("p1", {"left": True}), "eve")
         project.add_label("hinted", like={"left": 0.5}, examples=["p2"])
+    if hasattr(records, "Timing"):  # from version 5 on
+        lease = project.ask(who="ann")[0]
+        said = dict.fromkeys(lease.question.labels, True)
+        project.service.answer(lease.token, said, timing=records.Timing(0.001, "item", 1, 2, 3))
 
 
 def set_clock_back() -> None:

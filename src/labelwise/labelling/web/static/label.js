@@ -1,6 +1,7 @@
 // The labelling view: which question is shown, what was said of it, and where it goes.
 
 import { AddBox } from "./adding.js";
+import { ActiveClock } from "./clock.js";
 import { markFor, showItem } from "./item.js";
 import { LabelList, percent } from "./labels.js";
 import { Failure, Outbox, Server, storage } from "./outbox.js";
@@ -13,6 +14,7 @@ const GUARD = 250; // milliseconds that an item must be on screen before a key o
 const MOST_GIVEN_BACK = 200; // leases in one request
 const MOST_KEPT = 200; // answers of which the page knows the marks, for undo
 const FEW = { least: 3, most: 8, unbelieved: 30 }; // questions one by one
+const SUGGESTED = 0.1; // probability from which a label is shown as likely or possible
 const VALUE = { yes: true, no: false, unsure: null };
 const NOTHING_SAID = "There is nothing new to save. Say yes or no, or skip the rest of this item; what was saved stays.";
 const ENTER_DOUBLED = "Enter came at once after the one that marked a label, so it does not count. Press it again to save.";
@@ -35,9 +37,13 @@ const state = {
   item: null, // whose text is on the page
   paintedAt: null, // when it came on screen
   searchedAt: -Infinity, // when a label was marked by Enter in a search, if that was the last key
+  picked: new Map(), // how labels of the item on the page were picked: by_key, by_search or by_suggestion
+  isFirst: true, // nothing was sent about the item since it came on screen
+  before: 0, // seconds spent on the item before it was reopened
   saved: 0,
   busy: false,
 };
+const clock = new ActiveClock();
 let pressedAt = 0; // when the key or button under way was pressed
 const outbox = new Outbox(server, project, who, () => ({ items: AHEAD, have: state.questions.map((q) => q.lease) }), {
   saved: (entry, reply) => {
@@ -59,8 +65,9 @@ const outbox = new Outbox(server, project, who, () => ({ items: AHEAD, have: sta
 });
 const list = new LabelList({
   may: () => counts(),
-  say: (row, say) => {
+  say: (row, say, isFound) => {
     remember(row.name, say);
+    notePick(row, isFound);
     showActions();
   },
   searched: () => (state.searchedAt = pressedAt),
@@ -174,6 +181,21 @@ function remember(label, say) {
   setMark(item, label, say);
 }
 
+// How a label was picked: found by typing, among those suggested, or else by a key or a click.
+function notePick({ name, p }, isFound) {
+  state.picked.set(name, isFound ? "by_search" : (p ?? 0) >= SUGGESTED ? "by_suggestion" : "by_key");
+}
+
+// The time since the item was shown or last answered about, and how what is said of it was picked.
+function timing(says) {
+  const taken = { seconds: clock.lap(), question: isWhole() ? "item" : state.isFirst ? "pair" : "further" };
+  for (const way of ["by_key", "by_search", "by_suggestion"]) {
+    taken[way] = Object.entries(says).filter(([name, say]) => say === "yes" && state.picked.get(name) === way).length;
+  }
+  state.isFirst = false;
+  return taken;
+}
+
 function setMark(item, label, say) {
   const said = saidOf(item);
   if (say === null) delete said[label];
@@ -223,12 +245,13 @@ function send(questions, kind, says, options = {}) {
   const values = Object.fromEntries(Object.entries(says).map(([label, say]) => [label, VALUE[say]]));
   const asked = isWhole() ? null : new Set(steps().map(({ name }) => name));
   const said = saidOf(item);
-  state.done.push({ lease, item, kind, questions, values, said, steps: state.trail.steps, asked, event: null, ...options });
+  const taken = timing(says);
+  state.done.push({ lease, item, kind, questions, values, said, steps: state.trail.steps, asked, taken, event: null, ...options });
   state.done = state.done.slice(-MOST_KEPT);
   state.questions = state.questions.filter((other) => !leases.includes(other.lease));
   state.trail = { item, steps: [] };
   keep(item, {});
-  outbox.add({ kind, lease, leases, values, item, whole: options.isPart !== true });
+  outbox.add({ kind, lease, leases, values, item, timing: taken, whole: options.isPart !== true });
 }
 
 // Answer several questions about the item, or more than they ask about, in one request.
@@ -322,6 +345,7 @@ function addLabel(name) {
     sayStep("yes");
   } else {
     remember(name, "yes");
+    notePick({ name }, true);
     showSteps();
   }
   return true;
@@ -372,11 +396,18 @@ function takeStepBack() {
 // The questions that an answer or skip was to, ours again; null where it was refused meanwhile.
 async function takeBack(last) {
   if (!last) return [await server.post("/api/undo", {})];
-  if (outbox.withdraw(last.lease)) return last.questions;
+  if (withdrawn(last)) return last.questions;
   await outbox.quiet();
-  if (outbox.withdraw(last.lease)) return last.questions;
+  if (withdrawn(last)) return last.questions;
   if (!state.done.includes(last)) return null;
   return [await server.post("/api/undo", { event: last.event })];
+}
+
+// Whether an answer could be taken out before it was sent; the time it took is then sent with the next one.
+function withdrawn(last) {
+  if (!outbox.withdraw(last.lease)) return false;
+  state.before = last.taken?.seconds ?? 0;
+  return true;
 }
 
 function reopen(last, questions) {
@@ -415,6 +446,7 @@ function show() {
   }
   if (!question) {
     state.shown = state.item = state.paintedAt = null;
+    clock.stop();
     delete document.documentElement.dataset.ready;
     $("waiting").textContent = state.waiting ?? "The next question is on its way …";
     return;
@@ -430,11 +462,16 @@ function show() {
   }
   state.place = firstOpenStep();
   if (isNewItem) {
+    state.picked.clear();
+    clock.stop();
     showItem(question);
     addBox.clear();
     document.querySelector(".item").scrollTop = 0;
     if (window.scrollY > 0) window.scrollTo(0, 0);
     waitUntilPainted();
+  } else {
+    clock.add(state.before);
+    state.before = 0;
   }
   if (isWhole()) showList();
   else showSteps();
@@ -452,6 +489,10 @@ async function waitUntilPainted() {
   for (let frame = 0; frame < 2; frame += 1) await new Promise((resolve) => requestAnimationFrame(resolve));
   if (state.turn !== turn) return;
   state.paintedAt = performance.now();
+  clock.start();
+  clock.add(state.before);
+  state.before = 0;
+  state.isFirst = true;
   setTimeout(() => {
     if (state.turn === turn) page.dataset.ready = state.item ?? ""; // for whoever presses keys as soon as they count
   }, GUARD);

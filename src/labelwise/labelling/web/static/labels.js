@@ -22,7 +22,7 @@ export function isNewSearch(box, rows) {
 }
 
 export class LabelList {
-  // on: {may(): whether what is said counts, say(row, say), searched(), enter(event), here(label or null)}; a row is {name, p}
+  // on: {may(): whether what is said counts, say(row, say, isFound), searched(), enter(event), here(label or null)}; a row is {name, p}
   constructor(on) {
     this.on = on;
     this.box = document.getElementById("groups");
@@ -205,10 +205,10 @@ export class LabelList {
   }
 
   // Mark a label, or take the same mark back; whether it counted.
-  say(item, say) {
+  say(item, say, isFound = this.search.value.trim() !== "") {
     if (!item || !this.on.may()) return false;
     const before = this.says(item.row);
-    this.on.say(item.row, before === say ? null : say);
+    this.on.say(item.row, before === say ? null : say, isFound);
     this.paint(item);
     this.tell(`${item.row.name}: ${before === say ? "unmarked" : SPOKEN[say]}`);
     return true;

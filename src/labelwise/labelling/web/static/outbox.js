@@ -139,6 +139,7 @@ export class Outbox {
         const body = { lease: entry.lease, ...this.ask() };
         if (entry.kind.startsWith("answer")) body.values = entry.values;
         if (entry.kind === "answer_item") body.whole = entry.whole;
+        if (entry.timing) body.timing = entry.timing;
         const reply = await this.server.post(`/api/${entry.kind}`, body);
         this.settle(entry);
         this.on.saved(entry, reply);
