@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from labelwise import Answer, Campaign, LabelData
-from labelwise.campaign.defaults import BATCH, Choices
+from labelwise.campaign.defaults import BATCH, START, Choices
 from labelwise.labelling import Project
+from labelwise.numerics.metrics import METRICS, evaluate
 from labelwise.studies import Answerer
+from labelwise.studies.plans import Plan
+from labelwise.studies.simulate import Result, Schedule, split
+from labelwise.studies.study import run_study
 
 ROUNDS = {"items": 4, "pairs": 14}
 
 
-def pool(seed: int, n_labels: int = 4) -> LabelData:
+def pool(seed: int, n_labels: int = 4, n_items: int = 60) -> LabelData:
     """Items whose labels follow from their features."""
     rng = np.random.default_rng(seed)
-    X = rng.standard_normal((60, 3))
-    Y = X @ rng.standard_normal((3, n_labels)) + 0.3 * rng.standard_normal((60, n_labels)) > 0.3
+    X = rng.standard_normal((n_items, 3))
+    Y = X @ rng.standard_normal((3, n_labels)) + 0.3 * rng.standard_normal((n_items, n_labels)) > 0.3
     names = [f"label {number}" for number in range(n_labels)]
-    return LabelData.from_arrays(X, Y, label_names=names, item_ids=[f"item {row}" for row in range(60)])
+    return LabelData.from_arrays(X, Y, label_names=names, item_ids=[f"item {row}" for row in range(n_items)])
 
 
 def labelled_alike(campaign: Campaign, project: Project, truth: LabelData, rounds: int) -> None:
@@ -51,6 +57,46 @@ def test_a_project_asks_what_a_campaign_asks_and_stands_as_it_stands(tmp_path, t
         np.testing.assert_array_equal(project.campaign().predict(), campaign.predict())
 
 
+def studied(data: LabelData, model: str, target: str, seed: int, folder: Path) -> tuple[Result, Schedule]:
+    """The default campaign as a study runs it: its start, then rounds of one batch."""
+    schedule = Schedule(start=START, rounds=ROUNDS[target] - 1, batch=BATCH)
+    plan = Plan((model,), (f"default_{target}",), (seed,), schedule)
+    return run_study(data, plan, folder, jobs=1).results[model, f"default_{target}", seed], schedule
+
+
+@pytest.mark.parametrize(
+    ("model", "target", "seed"),
+    [
+        *(("binary_relevance", target, seed) for target in ROUNDS for seed in range(3)),
+        *(("default", t, 0) for t in ROUNDS),
+    ],
+)
+def test_the_protocol_of_the_studies_through_a_project_gives_the_same_picks(tmp_path, model, target, seed):
+    data = pool(seed, n_items=90)
+    result, schedule = studied(data, model, target, seed, tmp_path / "study")
+    asked_about, test = split(data, schedule, seed)
+    answerer = Answerer(asked_about)
+    settings = {"model": None if model == "default" else model, "strategy": target, "random_state": seed}
+    with Project.create(tmp_path / "project.db", asked_about.hide(), **settings) as project:
+        for number, batch in enumerate(result.asked):
+            project.refresh()  # as after every round of a study
+            for item, label in batch:
+                open_labels = data.label_names if label is None else (label,)
+                parts = [(name,) for name in open_labels] if target == "pairs" else [open_labels]
+                for labels in parts:
+                    [lease] = project.ask(who="ann")
+                    assert (lease.question.item, lease.question.labels) == (item, labels), f"round {number}"
+                    assert (lease.question.reason == "start") is (number == 0)
+                    project.service.answer(lease.token, answerer.answer(lease.question).values)
+        campaign = project.campaign()
+        spent, last = campaign.spent(), result.rows[-1]
+        assert (spent.items, spent.readings, spent.answers, spent.cost) == tuple(
+            last[name] for name in ("items_read", "readings", "answers", "cost")
+        )
+        figures = evaluate(campaign.believe(test.X).probabilities(), test.Y.toarray())
+        assert [figures[name] for name in METRICS] == pytest.approx([last[name] for name in METRICS], rel=1e-9)
+
+
 def test_with_every_default(tmp_path):
     truth = pool(3)
     campaign = Campaign(truth.hide())
@@ -65,8 +111,9 @@ def test_the_defaults_are_those_of_a_campaign(tmp_path, n_labels):
     campaign, chosen = Campaign(data), Choices.of(n_labels=n_labels)
     with Project.create(tmp_path / "project.db", data) as project:
         of_project = project.campaign()
-        for name in ("start", "control", "costs", "decision", "random_state"):
+        for name in ("start", "control", "costs", "random_state"):
             assert getattr(of_project, name) == getattr(campaign, name), name
+        assert repr(of_project.decision) == repr(campaign.decision)
         assert type(of_project.strategy) is type(campaign.strategy)
         assert type(of_project.model) is type(campaign.model)
         assert of_project.model.get_params() == campaign.model.get_params()

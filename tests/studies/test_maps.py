@@ -7,7 +7,7 @@ import pytest
 
 from labelwise.records import LabelData
 from labelwise.studies import maps
-from labelwise.studies.simulate import Schedule, split, starting_items
+from labelwise.studies.simulate import Schedule, split
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def plane() -> LabelData:
 def test_the_chosen_items_are_drawn_where_they_are(plane):
     schedule = Schedule(start=5)
     pool, _ = split(plane, schedule, 0)
-    start = starting_items(pool, schedule, 0)
+    start = list(pool.item_ids[:5])
     chosen = [item for item in pool.item_ids if item not in start][:7]
     figure = maps.draw_chosen(pool, {"random": [*start, *chosen], "uncertainty": start}, start)
     first, second = figure.axes

@@ -13,10 +13,9 @@ import pytest
 from labelwise import models, queries
 from labelwise.campaign import Campaign
 from labelwise.queries import Random, Uncertainty
-from labelwise.records import Question
 from labelwise.studies import study as study_module
 from labelwise.studies.plans import Entrant, Plan, control_of, strategy_names
-from labelwise.studies.simulate import Answerer, simulate, split, starting_items
+from labelwise.studies.simulate import Answerer, simulate, split
 from labelwise.studies.sources import Source, scaled
 from labelwise.studies.study import StudySet, load_arena, run_arena, run_study, saved_study
 
@@ -236,16 +235,13 @@ def test_what_a_campaign_asks_by_itself_can_take_part(tmp_path, small, plan):
         ("default_pairs", "pairs", "random_pairs"),
     ]
     pool, _ = split(small, plan.schedule, 1)
-    start = starting_items(pool, plan.schedule, 1)
-    campaign = Campaign(
-        pool.hide(), model=plan.make_model(("binary_relevance", "random"), 1), strategy="items", random_state=1
-    )
-    told = [Question(item, pool.label_names, "start") for item in start]
+    model = plan.make_model(("binary_relevance", "random"), 1)
+    start = plan.schedule.start
+    campaign = Campaign(pool.hide(), model=model, strategy="items", start=start, random_state=1)
     answerer = Answerer(pool)
-    campaign.tell(answerer.answers(told))
     asked = study.results["binary_relevance", "default_items", 1].asked
-    for batch in asked[1:]:
-        questions = campaign.ask(5)
+    for batch in asked:
+        questions = campaign.ask(len(batch))
         assert [q.item for q in questions] == [item for item, _ in batch]
         campaign.tell(answerer.answers(questions))
 

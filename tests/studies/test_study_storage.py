@@ -45,7 +45,7 @@ def test_a_file_cut_short_anywhere_is_none(store):
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [(b'"round": 0', b'"round": 1'), (b'"seed": 1', b'"seed": 2'), (b'"format": 2', b'"format": 1')]
+    ("old", "new"), [(b'"round": 0', b'"round": 1'), (b'"seed": 1', b'"seed": 2'), (b'"format": 3', b'"format": 1')]
 )
 def test_a_changed_figure_setting_or_format_is_none(store, old, new):
     path = store.path(run_key(SETTINGS))

@@ -34,7 +34,7 @@ from labelwise.studies.findings import (
 )
 from labelwise.studies.maps import draw_chosen, draw_labels, draw_regions, is_plane
 from labelwise.studies.ranking import Ranking
-from labelwise.studies.simulate import split, starting_items
+from labelwise.studies.simulate import split
 from labelwise.studies.statistics import (
     CONFIDENCE_LEVEL,
     MIN_SETS,
@@ -203,8 +203,9 @@ def _maps(one: SetResult) -> list[Picture]:
         return []
     name, model, seed = _file_name(plan.name), plan.models[0], plan.seeds[0]
     pool, _ = split(data, plan.schedule, seed)
-    start = starting_items(pool, plan.schedule, seed)
-    chosen = {s: one.results[m, s, seed].items() for m, s in plan.arms() if m == model}
+    results = {s: one.results[m, s, seed] for m, s in plan.arms() if m == model}
+    chosen = {strategy: result.items() for strategy, result in results.items()}
+    start = next(iter(results.values())).items(slice(1))  # the same for all
     few = data.n_labels <= MAX_LABEL_MAPS
     the_set = (
         "The set, label by label: the items that have it, in blue, among all."

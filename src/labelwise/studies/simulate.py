@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from labelwise.campaign import START_REASON, Campaign, Costs
+from labelwise.campaign import Campaign, Costs
 from labelwise.models import LabelModel
 from labelwise.numerics.metrics import evaluate
 from labelwise.posterior import BoolArray
@@ -19,7 +19,7 @@ from labelwise.queries.base import Target
 from labelwise.records import Answer, LabelData, Question
 
 Row = dict[str, Any]
-SPLIT_STREAM, START_STREAM = 1, 2  # keep the two draws apart from each other and from the campaign's own chance
+SPLIT_STREAM = 1  # keeps the draw of the test set apart from the campaign's own chance
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Schedule:
     Parameters
     ----------
     start : int
-        Random items answered in full before the first question; drawn by the seed alone, so that every model and
-        strategy of a seed starts from the same.
+        Random items answered in full before the strategy takes over, as in `Campaign`: drawn by the seed alone, so that
+        every model and strategy of a seed starts from the same.
     rounds, batch : int
         After the start, `rounds` times `batch` questions, and an evaluation after each.
     pair_batch : int, optional
@@ -163,17 +163,18 @@ def simulate(
     batch = schedule.questions(target)
     check_enough(pool, schedule, target)
     answerer, score = Answerer(pool), _Score(test)
-    begin = [Question(item, pool.label_names, START_REASON) for item in starting_items(pool, schedule, seed)]
-    campaign = Campaign(pool.hide(), model=model, strategy=strategy, costs=schedule.costs, random_state=seed)
+    settings = {"start": schedule.start, "costs": schedule.costs, "random_state": seed}
+    campaign = Campaign(pool.hide(), model=model, strategy=strategy, **settings)
+    start = schedule.start * (pool.n_labels if target == "pairs" else 1)  # questions
     rows: list[Row] = []
     asked = []
     for number in range(schedule.rounds + 1):
         began = perf_counter()
-        questions = campaign.ask(batch) if number else begin
+        questions = campaign.ask(batch if number else start)
         seconds_asking = perf_counter() - began
         campaign.tell(answerer.answers(questions))
         whole = number == 0 or target == "items"
-        asked.append(tuple((q.item, label) for q in questions for label in ((None,) if whole else q.labels)))
+        asked.append(tuple(dict.fromkeys((q.item, None if whole else q.labels[0]) for q in questions)))
         rows.append({"round": number, "questions": len(asked[-1]), **score.after(campaign, seconds_asking)})
         if on_round is not None:
             on_round(number, rows[-1])
@@ -205,12 +206,6 @@ def split(data: LabelData, schedule: Schedule, seed: int, test: LabelData | None
         if schedule.test_limit is not None and test.n_items > schedule.test_limit:
             test = test.take(np.linspace(0, test.n_items - 1, schedule.test_limit).astype(np.intp))
     return data.take(np.sort(order[: schedule.pool_limit])), test
-
-
-def starting_items(pool: LabelData, schedule: Schedule, seed: int) -> list[str]:
-    """The items every campaign of this seed starts from."""
-    order = np.random.default_rng([seed, 0, START_STREAM]).permutation(pool.n_items)
-    return [pool.item_ids[row] for row in order[: schedule.start]]
 
 
 class _Score:

@@ -25,7 +25,7 @@ from labelwise.studies.simulate import Result, Schedule, check_enough, simulate,
 from labelwise.studies.sources import scaled
 from labelwise.studies.tables import Table
 
-RUN_FORMAT = 2  # part of every run's name: raise it when a run's content or meaning changes
+RUN_FORMAT = 3  # part of every run's name: raise it when a run's content or meaning changes
 
 
 def fingerprint(data: LabelData) -> str:
