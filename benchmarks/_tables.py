@@ -25,6 +25,7 @@ ARENA_METRICS = ("macro_roc_auc", "macro_f1", "precision_at_1_3", "macro_average
 COSTS = ("scale", "information", "online", "label_gp", "mixture", "targets", "cooccurrence")  # benchmarks
 PAPERS = ("miml", "csbpca", "bomc", "gpb2m", "mllcs")
 VERDICTS = ("holds", "holds in part", "undecided", "does not hold")
+DECISION_VERSIONS, DEFAULT_RULE = ("all labels", "rarer half"), "expected F1 per item, empty 0.5"
 Tables = dict[str, str]  # name to text
 
 
@@ -72,6 +73,47 @@ def of_label_saving(figures: dict[str, Any]) -> Tables:
         "items": table(["set", "macro AP, points", "precision@1–3, points"], gains),
         "label saving seeds": f"{figures['seeds']} seeds.",
     }
+
+
+def of_default_decision(figures: dict[str, Any]) -> Tables:
+    """Every rule's score, both measures on both versions of the sets, and what a young model predicts."""
+    rows, details = [], []
+    for rule, row in figures["rules"].items():
+        error = "" if row["standard_error"] is None else f" ± {row['standard_error']:.3f}"
+        measures = [f"{row[version][name]:.3f}" for version in DECISION_VERSIONS for name in ("sample_f1", "macro_f1")]
+        rows.append([_rule(rule), f"{row['score']:.3f}", f"{row['gain']:+.3f}{error}", *measures, _yes(row["by_item"])])
+        sizes = [f"{of_rules[rule]:.3f}" for of_rules in figures["by_size"].values()]
+        by_model = [f"{of_rules[rule]:.3f}" for of_rules in figures["by_model"].values()]
+        others = [f"{figures['in_fives'][rule]:.3f}", f"{figures['chosen'][rule]['score']:.3f}"]
+        young = figures["young"][rule]
+        details.append([_rule(rule), *sizes, *by_model, *others, f"{young['labels']:.1f}", str(young["most"])])
+    head = [
+        "rule",
+        "score",
+        "gain over p > ½",
+        "sample-F1",
+        "macro-F1",
+        "sample-F1, rarer half",
+        "macro-F1, rarer half",
+    ]
+    columns = [
+        "rule",
+        *(f"{size} items" for size in figures["by_size"]),
+        *(f"`{name}`" for name in figures["by_model"]),
+    ]
+    columns += ["five at a time", "pair campaign", "labels per item, young", "most"]
+    true = next(iter(figures["young"].values()))["true_labels"]
+    return {
+        "default decision": table([*head, "each item by itself"], rows),
+        "default decision details": table(columns, details),
+        "default decision sets": f"{len(figures['sets'])} sets, {figures['seeds']} seeds; true labels per item after "
+        f"ten answered items: {true:.1f}.",
+    }
+
+
+def _rule(name: str) -> str:
+    shown = name.replace("1/2", "½")
+    return f"**{shown}**" if name == DEFAULT_RULE else shown
 
 
 def _short(value: float | None) -> str:
@@ -208,6 +250,7 @@ PAGES: dict[str, tuple[str, Callable[[dict[str, Any]], Tables]]] = {
     "simulate.md": ("arena", of_arena),
     "study.md": ("label_saving", of_label_saving),
     "large-pools.md": ("scale", of_scale),
+    "decisions.md": ("default_decision", of_default_decision),
 }
 
 

@@ -1,4 +1,4 @@
-"""The default model, strategy, start and random share of a campaign, chosen by the study in docs/study.md."""
+"""The defaults of a campaign, all measured: those of asking in docs/study.md, the decision in docs/decisions.md."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from labelwise import models, queries
+from labelwise import decisions, models, queries
 from labelwise.campaign.guard import Guard
 
 START = 20  # random items answered in full before the strategy takes over
@@ -76,6 +76,15 @@ def default_model(name: Any, target: str) -> Any:
     if isinstance(name, str):
         return _by_name("model", name)()
     return checked("model", name, "posterior")
+
+
+def default_decision(rule: Any = None) -> Any:
+    """The rule itself; for None the default.
+
+    >>> default_decision().average
+    'samples'
+    """
+    return decisions.BY_NAME[decisions.DEFAULT]() if rule is None else checked("decision", rule, "decide")
 
 
 def default_strategy(name: Any, n_labels: int) -> Any:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from labelwise.campaign.answers import CONTROL, START_REASON, AnswerBook, refit_point
-from labelwise.campaign.defaults import START, checked, default_model, default_strategy, is_left_open
+from labelwise.campaign.defaults import START, default_decision, default_model, default_strategy, is_left_open
 from labelwise.campaign.guard import Guard, evidence_point, strategy_evidence
 from labelwise.campaign.new_labels import GuessLearner, NewLabel, with_room
 from labelwise.campaign.questions import as_questions, by_item, check_number, embed_rows, interleave
@@ -92,7 +92,8 @@ class Campaign:
         `looks_at_answers = True` also gets `known`, the pool with its features and all answers; one with
         `looks_at_costs = True` gets the `costs`.
     decision : object with `decide(posterior)`, optional
-        How `predict` turns beliefs into label sets; by default the labels more likely present than not.
+        How `predict` turns beliefs into label sets; by default the sets of highest expected F1, item by item, see
+        docs/decisions.md.
     start : int, optional
         Random items that are answered in full before the strategy chooses. Default: 20, or 0 if you pass a strategy.
     control : float or Guard, optional
@@ -140,7 +141,7 @@ class Campaign:
             raise ValueError(f"control is the share of random questions, between 0 and 1, got {control!r}")
         self.strategy = default_strategy(strategy, data.n_labels)
         self.model = default_model(model, self.strategy.target)
-        self.decision = None if decision is None else checked("decision", decision, "decide")
+        self.decision = default_decision(decision)
         self.start = (START if chosen_here else 0) if start is None else start
         self.control = control
         self.random_state = random_state
@@ -274,11 +275,17 @@ class Campaign:
         Labels of which nothing was learnt (see `learnt_labels`) are left out unless `every_label` is wanted: they are
         equally probable for all items, and a rule that looks for rare labels gives them to everything.
         """
-        sets = self._decide(self.believe(X), every_label=every_label)
+        sets = self.decide(self.believe(X), every_label=every_label)
         if X is None:
             rows, Y, observed = self._book.training()
             sets[rows] = np.where(observed, Y, sets[rows])
         return sets
+
+    def decide(self, beliefs: LabelPosterior, *, every_label: bool = False) -> npt.NDArray[np.bool_]:
+        """(n, q) label sets by the campaign's decision, of beliefs about any items; see `predict`."""
+        learnt = np.ones(beliefs.n_labels, dtype=bool) if every_label else self.learnt_labels()
+        beliefs = beliefs if learnt.all() else LimitedPosterior(beliefs, learnt)
+        return learnt & np.asarray(self.decision.decide(beliefs))
 
     def learnt_labels(self) -> npt.NDArray[np.bool_]:
         """(q,) labels with a yes so far, or with a hint."""
@@ -291,7 +298,7 @@ class Campaign:
         """
         told = self._book.told()
         rng = np.random.default_rng([self.random_state, len(self._book), 2])
-        return stand(told, self.spent(), self._data.X, self._learner(told), self._decide, rng)
+        return stand(told, self.spent(), self._data.X, self._learner(told), self.decide, rng)
 
     def use_costs(self, costs: Costs | None) -> None:
         """Count and ask by other prices from now on; None takes the strategy's, or those of short texts.
@@ -400,11 +407,6 @@ class Campaign:
             return model.fit(self._data.X[rows], Y, observed=observed) if rows.size else None
 
         return learn
-
-    def _decide(self, beliefs: LabelPosterior, *, every_label: bool = False) -> npt.NDArray[np.bool_]:
-        learnt = np.ones(beliefs.n_labels, dtype=bool) if every_label else self.learnt_labels()
-        beliefs = beliefs if learnt.all() else LimitedPosterior(beliefs, learnt)
-        return learnt & (beliefs.probabilities() > 0.5 if self.decision is None else self.decision.decide(beliefs))
 
     def _pool_posterior(self, model: Any) -> LabelPosterior:
         if model is None:

@@ -12,3 +12,4 @@ from labelwise.decisions.top_labels import TopLabels as TopLabels
 from labelwise.decisions.tuned_threshold import TunedThreshold as TunedThreshold
 
 BY_NAME: dict[str, Callable[[], Decision]]
+DEFAULT: str

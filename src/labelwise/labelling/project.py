@@ -205,9 +205,10 @@ class Project(ServedProject):
         What was answered since the last training is learnt first; where a worker is running, that is left to it, and
         `unlearnt` says how many answers it has not come to.
 
-        Of the project's own items, what was answered stands. Sets have the highest expected F1 of each item, or hold
-        all labels above a threshold. Labels that nobody has said yes to are left out, unless `every_label` is wanted:
-        a model knows no item that has them. `csv`: options of a csv file, encoding and delimiter.
+        Of the project's own items, what was answered stands. Sets are those of the default decision, see
+        docs/decisions.md, or hold all labels above a threshold. Labels that nobody has said yes to are left out, unless
+        `every_label` is wanted: a model knows no item that has them. `csv`: options of a csv file, encoding and
+        delimiter.
         """
         if threshold is not None:
             Threshold(threshold)  # a wrong one is told before a model is trained
@@ -215,15 +216,17 @@ class Project(ServedProject):
         data = self.labelled() if items is None else read_new(items, self.settings, labeller.label_names, id, **csv)
         contents = data.items if data.items is not None else (None,) * data.n_items
         X = data.X if self.settings.features["kind"] == "numbers" else None
-        probabilities = labeller.probabilities(contents, X)
-        sets = labeller.label_sets(contents, X, threshold=threshold, every_label=every_label)
+        beliefs = labeller.posterior(contents, X)
+        sets = labeller.decide(beliefs, threshold=threshold, every_label=every_label)
         learnt = labeller.learnt_labels() | every_label
         if items is None:
             _let_answers_stand(data, labeller.label_names, sets)
         with self.store.reading() as connection:
             unlearnt = sum(voters_count(connection, labeller.seen_event).values())
         left_out = tuple(name for name, there in zip(labeller.label_names, learnt, strict=True) if not there)
-        return Predictions(data.item_ids, labeller.label_names, sets, probabilities, unlearnt, left_out)
+        return Predictions(
+            data.item_ids, labeller.label_names, sets, np.asarray(beliefs.probabilities()), unlearnt, left_out
+        )
 
     def model(self) -> TrainedLabeller:
         """The model of all answers so far. If no worker is running, it is trained now, in this process.

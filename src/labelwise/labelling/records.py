@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,24 @@ CONTROL = "control"  # the reason of the random share
 START = "start"  # the reason of the random items that are answered in full before the strategy takes over
 TOLD = "told"  # the reason of answers nobody was asked for
 SETTLED = "settled"  # the reason of answers that stand whatever others said
+
+
+@dataclass(frozen=True)
+class ExpectedLabels:
+    """What a model expects of an item: the probability of each label, and the label set that is predicted."""
+
+    probabilities: Mapping[str, float] = field(default_factory=dict)
+    labels: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, names: Sequence[str], p: Iterable[float], present: Iterable[bool]) -> ExpectedLabels:
+        """From a row of probabilities and a row of a label set.
+
+        >>> sorted(ExpectedLabels.of(["a", "b"], [0.4, 0.1], [True, False]).labels)
+        ['a']
+        """
+        predicted = (name for name, there in zip(names, present, strict=True) if there)
+        return cls(dict(zip(names, p, strict=True)), frozenset(predicted))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from labelwise import decisions
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.user_arrays import dense_labels
 from labelwise.posterior import LabelPosterior
@@ -36,8 +37,11 @@ class LabelModel(ClassifierMixin, BaseEstimator):
         return np.array(self.posterior(X).probabilities())
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
-        """(n, q) of 0 and 1: the labels more likely present than not. See `labelwise.decisions` for better sets."""
-        return (self.predict_proba(X) > 0.5).astype(np.int64)
+        """(n, q) of 0 and 1: the sets of the default decision, each item by itself; labels may be below one half.
+
+        For another rule, such as p > ½: `labelwise.Threshold().decide(model.posterior(X))`, see `labelwise.decisions`.
+        """
+        return decisions.BY_NAME[decisions.DEFAULT]().decide(self.posterior(X)).astype(np.int64)
 
     def _check_training(
         self, X: Any, Y: Any, observed: Any, *, reset: bool = True, may_be_unanswered: bool = False

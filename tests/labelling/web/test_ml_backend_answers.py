@@ -13,6 +13,7 @@ from labelwise import Answer, LabelData
 from labelwise.labelling import Project, ProjectError
 from labelwise.labelling.exchange import label_studio_answers
 from labelwise.labelling.items.browse import Browser
+from labelwise.labelling.records import ExpectedLabels
 from labelwise.labelling.web.ml_backend import MOST_ANNOTATIONS, MOST_TASKS, Config, handle_webhook, predictions_of
 
 LABELS = ("red", "round", "new")
@@ -47,7 +48,7 @@ def project(copied) -> Project:
 
 
 def no_belief(contents):
-    return [{} for _ in contents]
+    return [ExpectedLabels() for _ in contents]
 
 
 def hook(action="ANNOTATION_CREATED", item="t9", number=1, at="2024-05-01T10:00:00Z", choices=("red",), **more):
@@ -72,10 +73,12 @@ def known(project: Project, item: str) -> dict[str, bool | None]:
 def test_predictions_are_what_is_known_and_believed(project):
     tasks = [task_of(f"t{i}", 100 + i) for i in range(20)]
     found = predictions_of(Browser(project), tasks, Config.read(CONFIG, LABELS), no_belief)
-    p = project.campaign().believe().probabilities()
+    campaign = project.campaign()
+    sets = campaign.decide(campaign.believe())
+    assert sets[8:].any() and not sets[8:].all()
     for i, each in enumerate(found):
-        row = np.array([known(project, f"t{i}")[name] for name in LABELS], dtype=float) if i < 8 else p[i]
-        expected = [name for name, value in zip(LABELS, row, strict=True) if value > 0.5]
+        row = [known(project, f"t{i}")[name] for name in LABELS] if i < 8 else sets[i]
+        expected = [name for name, value in zip(LABELS, row, strict=True) if value]
         chosen = each["result"][0]["value"]["choices"] if each["result"] else []
         assert chosen == expected
         for result in each["result"]:
@@ -96,7 +99,7 @@ def test_tasks_that_are_no_items_are_believed_by_their_data(project):
 
     def believe(contents):
         seen.extend(contents)
-        return [{"red": 0.9, "round": 0.2} for _ in contents]
+        return [ExpectedLabels({"red": 0.9, "round": 0.2}, frozenset({"red"})) for _ in contents]
 
     tasks = [{"id": 77, "data": {"text": "an apple"}}, task_of("t9", 1), 17, {}]
     found = predictions_of(Browser(project), tasks, Config(), believe)

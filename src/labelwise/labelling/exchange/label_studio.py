@@ -20,7 +20,7 @@ from typing import Any
 
 from labelwise.data.errors import FormatError
 from labelwise.labelling.exchange.label_studio_tasks import plain, task_key
-from labelwise.labelling.records import TOLD, Event
+from labelwise.labelling.records import TOLD, Event, ExpectedLabels
 from labelwise.labelling.store.schema import STUDIO
 from labelwise.records.asking import Timing
 
@@ -63,7 +63,7 @@ def to_label_studio(
     contents: Mapping[str, Any],
     events: Sequence[Event],
     label_names: Sequence[str],
-    predictions: Mapping[str, Mapping[str, float]] | None = None,
+    predictions: Mapping[str, ExpectedLabels] | None = None,
     project: str = "",
 ) -> list[dict[str, Any]]:
     """Tasks with annotations and predictions; what was taken back is left out, as Label Studio keeps no history.
@@ -73,7 +73,7 @@ def to_label_studio(
     contents : what to show of each item, by its name
     events : what people did
     label_names : labels in use
-    predictions : label to probability for items the model has an opinion of
+    predictions : what the model expects of items, where it has an opinion
     project : the identity of the project, by which it knows its tasks again
     """
     undone = {event.undoes for event in events if event.undoes is not None}
@@ -84,14 +84,14 @@ def to_label_studio(
     tasks = []
     for number, (item, content) in enumerate(contents.items(), start=1):
         data = dict(content) if isinstance(content, Mapping) else {"text": content}
-        believed = (predictions or {}).get(item)
+        expected = (predictions or {}).get(item)
         tasks.append(
             {
                 "id": number,
                 "data": data,
                 "meta": {"item": item, "bare": not isinstance(content, Mapping), "project": project},
                 "annotations": [_annotation(event, _shown_field(data), label_names) for event in by_item.get(item, ())],
-                "predictions": [] if believed is None else [_prediction(believed, _shown_field(data))],
+                "predictions": [] if expected is None else [_prediction(expected, _shown_field(data))],
             }
         )
     return tasks
@@ -209,10 +209,10 @@ def _time_meta(timing: Timing | None) -> dict[str, Any]:
     return {} if timing is None else {"timing": {k: v for k, v in asdict(timing).items() if k != "seconds"}}
 
 
-def _prediction(believed: Mapping[str, float], field: str) -> dict[str, Any]:
-    present = {name: p for name, p in believed.items() if p > 0.5}
+def _prediction(expected: ExpectedLabels, field: str) -> dict[str, Any]:
+    present = {name: p for name, p in expected.probabilities.items() if name in expected.labels}
     result = _choices("labels", list(present), field)
-    scores = {name: round(float(p), 6) for name, p in believed.items()}
+    scores = {name: round(float(p), 6) for name, p in expected.probabilities.items()}
     return {
         "model_version": "labelwise",
         "score": min(present.values(), default=0.0),

@@ -38,7 +38,7 @@ from labelwise.labelling.exchange.label_studio_api import LabelStudio
 from labelwise.labelling.exchange.label_studio_tasks import data_digest, task_key
 from labelwise.labelling.exchange.sources import read_new, read_pool
 from labelwise.labelling.project import Project
-from labelwise.labelling.records import Event
+from labelwise.labelling.records import Event, ExpectedLabels
 from labelwise.labelling.store.annotations import write_tasks
 from labelwise.labelling.store.items import item_ids
 from labelwise.labelling.store.schema import STUDIO
@@ -77,14 +77,13 @@ def export_tasks(project: Project, out: str, *, predictions: bool = False) -> in
     """Label Studio tasks, with annotations and, if wanted, the model's predictions."""
     learner = project.learner()
     contents = dict(zip(learner.items.names, learner.items.contents, strict=True))
-    believed = None
+    expected = None
     if predictions and not learner.knows_nothing:
-        p = learner.campaign.believe().probabilities()
-        names = learner.labels.names
-        believed = {
-            item: dict(zip(names, row.tolist(), strict=True)) for item, row in zip(learner.items.names, p, strict=True)
-        }
-    tasks = to_label_studio(contents, project.events(), learner.labels.names, believed, project.identity)
+        beliefs, names = learner.campaign.believe(), learner.labels.names
+        rows = zip(beliefs.probabilities().tolist(), learner.campaign.decide(beliefs).tolist(), strict=True)
+        of_items = [ExpectedLabels.of(names, p, present) for p, present in rows]
+        expected = dict(zip(learner.items.names, of_items, strict=True))
+    tasks = to_label_studio(contents, project.events(), learner.labels.names, expected, project.identity)
     write_text(out, json.dumps(tasks, ensure_ascii=False, indent=1))
     return len(tasks)
 

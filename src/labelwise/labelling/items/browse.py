@@ -91,13 +91,17 @@ class SearchPage:
 
 @dataclass(frozen=True)
 class LabelOfItem:
-    """One label of an item: what is known and believed, and who said what (None is unsure), or that this is hidden."""
+    """One label of an item: what is known and believed, and who said what (None is unsure), or that this is hidden.
+
+    `predicted`: whether the label is in the set that `labelwise predict` gives the item, as long as nothing is known.
+    """
 
     name: str
     known: bool | None
     probability: float | None
     votes: Mapping[str, bool | None]
     hidden: bool = False
+    predicted: bool = False
 
 
 @dataclass(frozen=True)
@@ -168,6 +172,15 @@ class _ProjectView:
             found[by_chance[:, None] & (self.codes_of(numbers) == UNKNOWN)] = np.nan
             found[self.hidden_of(numbers)] = np.nan  # it was learnt from the answers that are hidden
         return found
+
+    def predicted_of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """(k, q) predicted label sets, without labels of which no belief may be seen."""
+        found = np.zeros((numbers.size, len(self.labels.ids)), dtype=bool)
+        if self.snapshot is not None and self.snapshot.has_beliefs:
+            place, there = places(self.snapshot.items, numbers)
+            used = self.columns >= 0
+            found[np.ix_(there, used)] = self.snapshot.label_sets(place[there])[:, self.columns[used]]
+        return found & ~np.isnan(self.beliefs_of(numbers))
 
     def uncertainty_of(self, numbers: npt.NDArray[np.int64]) -> Floats:
         """(k,) bits; NaN where nothing is believed, or it is not to be seen."""
@@ -254,11 +267,14 @@ class Browser:
             view, found = self._read_view(connection), known_items(connection, names)
             ranks, end = ranks_of(connection, list(found.values())), highest_rank(connection) + 1
         numbers = np.array(list(found.values()), dtype=np.int64)
-        codes, p = view.codes_of(numbers), view.beliefs_of(numbers)
+        codes, p, predicted = view.codes_of(numbers), view.beliefs_of(numbers), view.predicted_of(numbers)
         standing = {}
         for row, (name, number) in enumerate(found.items()):
-            cells = zip(view.labels.names, codes[row], p[row], strict=True)
-            labels = tuple(LabelOfItem(each, _word(code), _number(value), {}) for each, code, value in cells)
+            cells = zip(view.labels.names, codes[row], p[row], predicted[row].tolist(), strict=True)
+            labels = tuple(
+                LabelOfItem(each, _word(code), _number(value), {}, predicted=there)
+                for each, code, value, there in cells
+            )
             standing[name] = (labels, ranks[number] / end if number in ranks else None)
         return standing
 
@@ -292,11 +308,13 @@ class Browser:
         rows = items_by_number(connection, numbers.tolist())
         people = answerers_of(connection, numbers.tolist())
         codes, p, bits = view.codes_of(numbers), view.beliefs_of(numbers), view.uncertainty_of(numbers)
+        predicted = view.predicted_of(numbers)
         hiding = set(view.hidden.entries[:, 0].tolist())
         found = []
         for row, number in enumerate(numbers.tolist()):
             named = [who for who in people.get(number, []) if number not in hiding or who == viewer]
-            one = _found(rows[number], view.labels.names, codes[row], p[row], (_number(bits[row]), named))
+            rest = (_number(bits[row]), named)
+            one = _found(rows[number], view.labels.names, codes[row], p[row], predicted[row], rest)
             found.append(replace(one, hides=number in hiding))
         return tuple(found)
 
@@ -349,9 +367,16 @@ def _distance(codes: Codes, p: Floats) -> Floats:
     return distance
 
 
-def _found(row: sa.Row, names: tuple[str, ...], codes: Codes, p: Floats, rest: tuple[Any, list[str]]) -> FoundItem:
+def _found(
+    row: sa.Row,
+    names: tuple[str, ...],
+    codes: Codes,
+    p: Floats,
+    predicted: npt.NDArray[np.bool_],
+    rest: tuple[Any, list[str]],
+) -> FoundItem:
     believed = np.nan_to_num(p)
-    likely = np.flatnonzero((codes == UNKNOWN) & (believed > 0.5))
+    likely = np.flatnonzero((codes == UNKNOWN) & predicted)
     likely = likely[np.argsort(-believed[likely], kind="stable")]
     disputed = np.flatnonzero(_distance(codes, p) > 0.5)
     return FoundItem(

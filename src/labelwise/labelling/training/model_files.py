@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from labelwise.campaign.defaults import default_decision
 from labelwise.data.errors import UNREADABLE
 from labelwise.data.reading import check_archive
-from labelwise.decisions import ExpectedF1, Threshold
+from labelwise.decisions import Threshold
 from labelwise.files import write_bytes
 from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.items.features import Featurizer, pack
@@ -86,12 +87,18 @@ class TrainedLabeller:
         threshold: float | None = None,
         every_label: bool = False,
     ) -> npt.NDArray[np.bool_]:
-        """(n, q) the sets with the highest expected F1 of each item, or all labels above a threshold.
+        """(n, q) the sets of the default decision, or all labels above a threshold.
 
         Labels of which nothing was learnt are left out, unless `every_label` is wanted.
         """
-        rule = ExpectedF1("samples") if threshold is None else Threshold(threshold)
-        beliefs, learnt = self.posterior(contents, X), self.learnt_labels()
+        return self.decide(self.posterior(contents, X), threshold=threshold, every_label=every_label)
+
+    def decide(
+        self, beliefs: LabelPosterior, *, threshold: float | None = None, every_label: bool = False
+    ) -> npt.NDArray[np.bool_]:
+        """(n, q) the same of beliefs that are there already."""
+        rule = default_decision(None if threshold is None else Threshold(threshold))
+        learnt = self.learnt_labels()
         if every_label or learnt.all():
             return np.asarray(rule.decide(beliefs))
         return np.asarray(rule.decide(LimitedPosterior(beliefs, learnt)) & learnt)

@@ -30,6 +30,7 @@ class Snapshot:
     ----------
     items, labels : (n,) and (q,), rising
     probabilities : (n, q) float16; (0, q) while nothing is known, or where there are too many
+    predicted : (n, ⌈q / 8⌉) the label sets of the campaign's decision, as bits, see `label_sets`; (0, ...) likewise
     uncertainty : (n,) bits that are open: the entropy of the labels not known yet, summed
     rows, codes : (m,) the rows of items that anything is known of, and (m, q) what: 1, 0, -1 for unknown
     seen : the last event and the last change it follows from
@@ -39,6 +40,7 @@ class Snapshot:
     items: npt.NDArray[np.int64]
     labels: npt.NDArray[np.int64]
     probabilities: npt.NDArray[np.float16]
+    predicted: npt.NDArray[np.uint8]
     uncertainty: npt.NDArray[np.float32]
     rows: npt.NDArray[np.int64]
     codes: npt.NDArray[np.int8]
@@ -51,6 +53,10 @@ class Snapshot:
     @property
     def has_beliefs(self) -> bool:
         return self.probabilities.shape[0] > 0
+
+    def label_sets(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+        """(k, q) the predicted sets of these rows; what was answered since is not in them."""
+        return np.unpackbits(self.predicted[rows], axis=1, count=self.labels.size).astype(bool)
 
     def save(self, path: Path) -> None:
         """Write one file, which takes its name only once it is complete."""
@@ -91,19 +97,23 @@ def take_snapshot(learner: Learner) -> Snapshot:
     rows, codes = learner.history.table(learner.items.ids)
     kept = 0 if learner.knows_nothing or n * q > MOST_ENTRIES else n
     probabilities, uncertainty = np.zeros((kept, q), dtype=np.float16), np.zeros(n, dtype=np.float32)
+    predicted = np.zeros((kept, -(-q // 8)), dtype=np.uint8)
     open_ = np.ones((n, q) if kept else (0, q), dtype=bool)
     if kept:
         open_[rows] = codes < 0
         beliefs = learner.campaign.believe()
         for start in range(0, n, AT_ONCE):
             part = slice(start, min(start + AT_ONCE, n))
-            p = beliefs.rows(part).probabilities()
+            of_part = beliefs.rows(part)
+            p = of_part.probabilities()
             probabilities[part] = p
+            predicted[part] = np.packbits(learner.campaign.decide(of_part), axis=1)
             uncertainty[part] = (_bits(p) * open_[part]).sum(1)
     return Snapshot(
         items=np.array(learner.items.ids, dtype=np.int64),
         labels=np.array(learner.labels.ids, dtype=np.int64),
         probabilities=probabilities,
+        predicted=predicted,
         uncertainty=uncertainty,
         rows=rows.astype(np.int64),
         codes=codes,

@@ -33,6 +33,7 @@ from labelwise.labelling.exchange.label_studio_answers import (
 )
 from labelwise.labelling.exchange.label_studio_tasks import plain
 from labelwise.labelling.items.browse import Browser, LabelOfItem
+from labelwise.labelling.records import ExpectedLabels
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.store.engine import pieces
 from labelwise.labelling.store.trainings import last_good
@@ -190,7 +191,7 @@ def _predict(request: Request, tasks: list[Any], label_config: Any) -> TaskPredi
     if not hasattr(request.app.state, "unknown_tasks"):
         request.app.state.unknown_tasks = UnknownTasks(project)
     version = _version(project)
-    results = predictions_of(browser, tasks, config, request.app.state.unknown_tasks.believe)
+    results = predictions_of(browser, tasks, config, request.app.state.unknown_tasks.expect)
     return TaskPredictions(results=[{**each, "model_version": version} for each in results], model_version=version)
 
 
@@ -201,22 +202,23 @@ def _version(project: ServedProject) -> str:
 
 
 class UnknownTasks:
-    """Beliefs about tasks that are no items of the project, by the model that the worker wrote last."""
+    """What is expected of tasks that are no items of the project, by the model that the worker wrote last."""
 
     def __init__(self, project: ServedProject) -> None:
         self._features = project.settings.features
         self._path = derived_path(project.store, MODEL)
         self._loaded: tuple[Any, Any] = (None, None)
 
-    def believe(self, contents: Sequence[Any]) -> list[Mapping[str, float]]:
-        """Probabilities of each label, for contents that hold the project's text; nothing for others."""
+    def expect(self, contents: Sequence[Any]) -> list[ExpectedLabels]:
+        """Probabilities and label sets, for contents that hold the project's text; nothing for others."""
         texts = {i: content for i, content in enumerate(contents) if self._is_text(content)}
-        found: list[Mapping[str, float]] = [{} for _ in contents]
+        found = [ExpectedLabels() for _ in contents]
         labeller = self._labeller() if texts else None
         if labeller is not None:
-            p = labeller.probabilities(list(texts.values()))
-            for i, row in zip(texts, p.tolist(), strict=True):
-                found[i] = dict(zip(labeller.label_names, row, strict=True))
+            beliefs = labeller.posterior(list(texts.values()))
+            sets = labeller.decide(beliefs).tolist()
+            for i, p, present in zip(texts, beliefs.probabilities().tolist(), sets, strict=True):
+                found[i] = ExpectedLabels.of(labeller.label_names, p, present)
         return found
 
     def _is_text(self, content: Any) -> bool:
@@ -245,7 +247,7 @@ class UnknownTasks:
 
 log = logging.getLogger(__name__)
 
-Beliefs = Callable[[Sequence[Any]], Sequence[Mapping[str, float]]]  # probabilities of labels, of contents not ours
+Expect = Callable[[Sequence[Any]], Sequence[ExpectedLabels]]  # of contents that are none of ours
 
 
 @dataclass(frozen=True)
@@ -271,44 +273,40 @@ class Config:
         return best
 
 
-def predictions_of(browser: Browser, tasks: Sequence[Any], config: Config, believe: Beliefs) -> list[dict[str, Any]]:
+def predictions_of(browser: Browser, tasks: Sequence[Any], config: Config, expect: Expect) -> list[dict[str, Any]]:
     """A prediction for each task, in their order.
 
-    Tasks that are no items of the project are believed by `believe`, from their data; not where several items show the
-    same, because one of them may be of the random share.
+    What is expected of tasks that are no items of the project follows from their data, by `expect`; not where several
+    items show the same, because one of them may be of the random share.
     """
     if len(tasks) > MOST_TASKS:
         raise ProjectError(f"at most {MOST_TASKS} tasks can be predicted at once, got {len(tasks)}")
-    return [each for part in pieces(tasks, TASKS_AT_ONCE) for each in _predicted(browser, part, config, believe)]
+    return [each for part in pieces(tasks, TASKS_AT_ONCE) for each in _predicted(browser, part, config, expect)]
 
 
-def _predicted(browser: Browser, tasks: Sequence[Any], config: Config, believe: Beliefs) -> list[dict[str, Any]]:
+def _predicted(browser: Browser, tasks: Sequence[Any], config: Config, expect: Expect) -> list[dict[str, Any]]:
     items = browser.project.task_items.find(tasks)
     names = [item.name or None for item in items]
     ours = browser.standing_of([name for name in names if name is not None])
     strange = [i for i, name in enumerate(names) if name not in ours]
     contents = [None if items[i].is_ambiguous else _get(tasks[i], "data") for i in strange]
-    guessed = dict(zip(strange, believe(contents), strict=True))
+    guessed = dict(zip(strange, expect(contents), strict=True))
     found = []
     for i, name in enumerate(names):
         if name in ours:
             labels, rank = ours[name]
             found.append(_prediction(_expected(labels), _score(labels, rank), config))
         else:
-            p = guessed[i]
-            found.append(_prediction(p, ASKED_FIRST + _certainty(list(p.values())) / 2, config))
+            p = list(guessed[i].probabilities.values())
+            found.append(_prediction(guessed[i], ASKED_FIRST + _certainty(p) / 2, config))
     return found
 
 
-def _expected(labels: Sequence[LabelOfItem]) -> dict[str, float]:
+def _expected(labels: Sequence[LabelOfItem]) -> ExpectedLabels:
     """What is known stands; of the rest what is believed, where there is a belief."""
-    found = {}
-    for label in labels:
-        if label.known is not None:
-            found[label.name] = float(label.known)
-        elif label.probability is not None:
-            found[label.name] = label.probability
-    return found
+    p = {each.name: each.probability if each.known is None else float(each.known) for each in labels}
+    present = frozenset(each.name for each in labels if (each.predicted if each.known is None else each.known))
+    return ExpectedLabels({name: value for name, value in p.items() if value is not None}, present)
 
 
 def _score(labels: Sequence[LabelOfItem], rank: float | None) -> float:
@@ -326,9 +324,10 @@ def _certainty(p: Sequence[float]) -> float:
     return float(np.abs(2 * np.asarray(p, dtype=np.float64) - 1).mean()) if len(p) else 0.0
 
 
-def _prediction(believed: Mapping[str, float], score: float, config: Config) -> dict[str, Any]:
-    usable = {name: p for name, p in believed.items() if config.choices is None or name in config.choices}
-    chosen = [name for name, p in usable.items() if p > 0.5]
+def _prediction(expected: ExpectedLabels, score: float, config: Config) -> dict[str, Any]:
+    p = expected.probabilities
+    usable = {name: p[name] for name in p if config.choices is None or name in config.choices}
+    chosen = [name for name in usable if name in expected.labels]
     result = {
         "from_name": config.from_name,
         "to_name": config.to_name,

@@ -98,7 +98,7 @@ class CompressedLabelGP(LabelModel):
     >>> Y = np.array([[0, 1], [0, 1], [0, 1], [1, 0], [1, 0], [1, np.nan]])
     >>> model = CompressedLabelGP(random_state=0).fit(X, Y)
     >>> model.predict(X).tolist()
-    [[0, 1], [0, 1], [0, 1], [1, 0], [1, 0], [1, 0]]
+    [[0, 1], [0, 1], [1, 1], [1, 0], [1, 0], [1, 0]]
     >>> beliefs = model.posterior(np.array([[2.5]]))
     >>> told = beliefs.given(np.array([[1, 0]]), np.array([[True, False]]))  # its first label is present
     >>> bool(told.probabilities()[0, 1] < beliefs.probabilities()[0, 1])

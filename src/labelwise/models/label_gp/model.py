@@ -75,7 +75,7 @@ class LabelGP(LabelModel):
     >>> model.predict(X)
     array([[0, 1],
            [0, 1],
-           [0, 1],
+           [1, 1],
            [1, 0],
            [1, 0],
            [1, 0]])
