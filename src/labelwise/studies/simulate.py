@@ -163,8 +163,9 @@ def simulate(
     batch = schedule.questions(target)
     check_enough(pool, schedule, target)
     answerer, score = Answerer(pool), _Score(test)
-    settings = {"start": schedule.start, "costs": schedule.costs, "random_state": seed}
-    campaign = Campaign(pool.hide(), model=model, strategy=strategy, **settings)
+    campaign = Campaign(
+        pool.hide(), model=model, strategy=strategy, start=schedule.start, costs=schedule.costs, random_state=seed
+    )
     start = schedule.start * (pool.n_labels if target == "pairs" else 1)  # questions
     rows: list[Row] = []
     asked = []
