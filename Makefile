@@ -11,8 +11,8 @@ PYTEST := $(TEST_ENV) $(BIN)/python -m pytest -n auto --dist worksteal -q
 
 help:
 	@echo "make demo           a campaign from file to report, in under two minutes"
-	@echo "make test           every test and doctest"
-	@echo "make check          format, lint, layers, types, then make test"
+	@echo "make test           every test and doctest but the slowest"
+	@echo "make check          format, lint, layers, types, every test, with newly drawn examples"
 	@echo "make format         let ruff format and sort the sources"
 	@echo "make bench          run every benchmark and save benchmarks/results/*.json"
 	@echo "make bench-stale    list saved results whose code has changed since"
@@ -31,14 +31,14 @@ demo: $(STAMP)
 	@echo "Label tickets yourself: $(BIN)/labelwise serve demo-report/tickets.db --open"
 
 test: $(STAMP)
-	$(PYTEST)
+	$(PYTEST) -m "not slow"
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/python -m pytest -q tests/test_layers.py
 	$(BIN)/mypy
-	$(PYTEST)
+	HYPOTHESIS_PROFILE="new examples" $(PYTEST)
 
 format: $(STAMP)
 	$(BIN)/ruff format .

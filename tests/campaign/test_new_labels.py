@@ -248,6 +248,7 @@ def test_wrong_starts_are_named_and_change_nothing(world, options, words):
 
 
 @pytest.mark.shared_data
+@pytest.mark.slow
 def test_labels_of_bibtex_start_well_ahead(shared_data):
     """Ten labels, each added after 150 answered items with counts from other items; paired with no start."""
     train, test = (lw.read(shared_data / "bibtex" / f"bibtex-{part}.arff.gz") for part in ("train", "test"))

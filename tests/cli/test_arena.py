@@ -115,6 +115,7 @@ def test_several_sets_are_an_arena(here):
     assert float(row["cost"]) == 3 * int(row["readings"]) + int(row["answers"])
 
 
+@pytest.mark.slow
 def test_the_presets_get_the_folder_of_published_sets(here, monkeypatch):
     given = []
     for name in ("quick_arena", "papers_arena"):
@@ -126,6 +127,7 @@ def test_the_presets_get_the_folder_of_published_sets(here, monkeypatch):
     assert given == [None, here, here]
 
 
+@pytest.mark.slow
 def test_the_quick_arena_passes_its_own_checks(here, monkeypatch):
     """Every pairing is tried on a few items of every set that ships; the runs themselves take minutes."""
     monkeypatch.setattr("labelwise.cli.simulate.run_sets", lambda *a, **k: (_ for _ in ()).throw(KeyboardInterrupt))

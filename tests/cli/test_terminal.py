@@ -124,6 +124,7 @@ def test_pictures_are_named_and_fields_listed():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+@pytest.mark.slow
 def test_a_thousand_items_labelled_to_two_hundred_answers(tmp_path):
     """A scripted person at a real terminal; then exported, and imported into a new project: equal."""
     pexpect = pytest.importorskip("pexpect", reason="needs the package pexpect")

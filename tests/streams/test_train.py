@@ -88,6 +88,7 @@ KILLED = """
 
 
 @pytest.mark.parametrize(("name", "moment", "kept"), [("s.libsvm", "between", 600), ("s.txt.gz", "half written", 200)])
+@pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_bits(here, name, moment, kept):
     settings = {"half_life": 300.0}
     command = [sys.executable, "-c", textwrap.dedent(KILLED), name, moment]

@@ -56,6 +56,7 @@ def figures(study):
 
 
 @pytest.mark.parametrize("where", ["fit", "replace", "parent"])
+@pytest.mark.slow
 def test_a_study_killed_in_the_middle_goes_on_to_the_same_table(tmp_path, small, plan, where):
     """Killed while fitting, between writing a run and giving it its name, and as a parent of two workers."""
     script = tmp_path / "child.py"

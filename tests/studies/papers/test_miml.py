@@ -91,5 +91,5 @@ def test_diagnosis_is_judged_after_the_last_reveal():
     ]
     claims = claims_of(diagnosis=runs)
     best = claims["choosing labels beats random (enron, after 20)"]
-    assert best.ours == "mi 0.901, random 0.600" and best.verdict == "holds"
+    assert best.ours == "mutual information 0.901, random 0.600" and best.verdict == "holds"
     assert claims["mutual information is better than variance (enron, after 20)"].verdict == "holds"

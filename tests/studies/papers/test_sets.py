@@ -58,6 +58,7 @@ def test_frequent_labels_are_those_with_enough_positives():
 
 
 @pytest.mark.shared_data
+@pytest.mark.slow
 def test_reuters_as_counted_in_the_literature(shared_data):
     """ModApte: 9603 training and 3299 test documents."""
     rows = read_reuters(shared_data / "reuters21578")
