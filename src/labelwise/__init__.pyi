@@ -1,5 +1,6 @@
 from labelwise import data as data
 from labelwise import decisions as decisions
+from labelwise import hints as hints
 from labelwise import labelling as labelling
 from labelwise import models as models
 from labelwise import queries as queries
@@ -20,6 +21,7 @@ from labelwise.models import BinaryRelevance as BinaryRelevance
 from labelwise.models import CompressedLabelGP as CompressedLabelGP
 from labelwise.models import CooccurrenceFactors as CooccurrenceFactors
 from labelwise.models import CooccurrenceTransfer as CooccurrenceTransfer
+from labelwise.models import HintedModel as HintedModel
 from labelwise.models import LabelGP as LabelGP
 from labelwise.models import LabelMixtureGP as LabelMixtureGP
 from labelwise.models import LatentFactors as LatentFactors
@@ -42,6 +44,7 @@ from labelwise.queries import TargetEntropy as TargetEntropy
 from labelwise.queries import Uncertainty as Uncertainty
 from labelwise.records import Answer as Answer
 from labelwise.records import Costs as Costs
+from labelwise.records import Label as Label
 from labelwise.records import LabelData as LabelData
 from labelwise.records import Question as Question
 

@@ -1,1 +1,12 @@
-"""What labels mean: names, descriptions, encoders, other people's opinions. No hint is built in yet."""
+"""What labels mean: scores of (item, label) that need no answer. `BY_NAME` is what campaigns and the tests go by.
+
+A new hint is one file and one line here; see docs/label-names.md.
+"""
+
+from labelwise.hints.base import PoolHints, learn_hints
+from labelwise.hints.lexical import Lexical
+from labelwise.hints.semantics import Semantics
+
+__all__ = ["BY_NAME", "Lexical", "PoolHints", "Semantics", "learn_hints"]
+
+BY_NAME = {"lexical": Lexical, "semantics": Semantics}

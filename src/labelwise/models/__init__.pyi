@@ -8,6 +8,7 @@ from labelwise.models.compressed.model import CompressedLabelGP as CompressedLab
 from labelwise.models.factors.cooccurrence_factors import CooccurrenceFactors as CooccurrenceFactors
 from labelwise.models.factors.cooccurrence_transfer import CooccurrenceTransfer as CooccurrenceTransfer
 from labelwise.models.factors.latent_factors import LatentFactors as LatentFactors
+from labelwise.models.hinted import HintedModel as HintedModel
 from labelwise.models.label_gp.model import LabelGP as LabelGP
 from labelwise.models.mixture.model import LabelMixtureGP as LabelMixtureGP
 from labelwise.models.online.model import OnlineBayes as OnlineBayes

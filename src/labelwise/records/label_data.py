@@ -12,6 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from labelwise.numerics.user_arrays import as_numbers, is_frame, sparse_labels
+from labelwise.records.labels import Label, as_labels
 
 SHOWN = 5  # labels in a repr
 Features: TypeAlias = Any  # (n, d) float array, csr_array or rows in shards: scipy brings no types to tell them apart
@@ -34,6 +35,9 @@ class LabelData:
     feature_names : tuple of str, or None
     items : tuple, or None
         What to show a person for each item: a text, a path, a mapping of fields.
+    labels : tuple of Label
+        What the labels mean. They are put into the order of `label_names`; a label that is not among them has a name
+        and nothing else.
 
     `LabelData.from_arrays` builds one from what users usually hold.
 
@@ -53,6 +57,7 @@ class LabelData:
     label_names: tuple[str, ...]
     feature_names: tuple[str, ...] | None = None
     items: tuple[Any, ...] | None = None
+    labels: tuple[Label, ...] = ()
 
     def __post_init__(self) -> None:
         n, d = self.X.shape
@@ -66,6 +71,7 @@ class LabelData:
                 raise ValueError(f"{what} has {len(names)} entries, but X has {size} {of}")
         check_unique("item id", self.item_ids)
         check_unique("label name", self.label_names)
+        object.__setattr__(self, "labels", _by_name(self.labels, self.label_names))
         if not in_shards(self.X):
             _check_finite(self.X)
         object.__setattr__(self, "Y", _tidy("Y", self.Y, (n, q)))
@@ -99,12 +105,19 @@ class LabelData:
         label_names: Iterable[str] | None = None,
         feature_names: Iterable[str] | None = None,
         items: Sequence[Any] | None = None,
+        labels: Iterable[Any] | None = None,
     ) -> LabelData:
         """Build from dense arrays, sparse matrices or data frames; NaN in a dense Y, or Y=None, means unknown.
+
+        `labels` may be given in the place of `label_names`: `Label` records, mappings of their fields, or one mapping
+        of names to descriptions.
 
         Entries of Y that `observed` hides are dropped. Ids and names that are not given come from data frames. Two data
         frames must have the same index, because rows are matched by position.
         """
+        described = None if labels is None else as_labels(labels)
+        if described is not None:
+            label_names = [label.name for label in described] if label_names is None else label_names
         if label_names is None and hasattr(Y, "columns"):
             label_names = Y.columns
         if feature_names is None and hasattr(X, "columns"):
@@ -120,16 +133,17 @@ class LabelData:
                 raise ValueError("without Y, label_names must list the labels to learn")
             Y = sp.csr_array((features.shape[0], len(names)), dtype=bool)
             observed = sp.csr_array(Y.shape, dtype=bool) if observed is None else observed
-        labels, mask = sparse_labels(Y, observed)
-        return cls(
+        present, mask = sparse_labels(Y, observed)
+        built = cls(
             X=features,
-            Y=labels,
+            Y=present,
             observed=mask,
             item_ids=tuple(map(str, range(features.shape[0]) if item_ids is None else item_ids)),
-            label_names=names if names is not None else tuple(f"label_{j}" for j in range(labels.shape[1])),
+            label_names=names if names is not None else tuple(f"label_{j}" for j in range(present.shape[1])),
             feature_names=None if feature_names is None else tuple(map(str, feature_names)),
             items=None if items is None else tuple(items),
         )
+        return built if described is None else built.with_labels(described)
 
     @property
     def n_items(self) -> int:
@@ -181,15 +195,30 @@ class LabelData:
         nothing = sp.csr_array(self.Y.shape, dtype=bool)
         return replace(self, Y=nothing, observed=nothing.copy())
 
-    def with_label(self, name: str) -> LabelData:
+    def with_label(self, name: str | Label) -> LabelData:
         """The same items with one more label, the last, unknown for all of them."""
+        label = Label.of(name)
         column = sp.csr_array((self.n_items, 1), dtype=bool)
         return replace(
             self,
             Y=sp.hstack([self.Y, column], format="csr"),
             observed=sp.hstack([self.observed_mask(), column], format="csr"),
-            label_names=(*self.label_names, str(name)),
+            label_names=(*self.label_names, label.name),
+            labels=(*self.labels, label),
         )
+
+    def with_labels(self, labels: Iterable[Any]) -> LabelData:
+        """The same items and labels, described: `labels` has what is known of some or all of the labels, by name.
+
+        >>> data = LabelData.from_arrays([[0.0], [1.0]], label_names=["joy", "fear"])
+        >>> data.with_labels({"fear": "being afraid"}).labels[1].description
+        'being afraid'
+        """
+        given = {label.name: label for label in as_labels(labels)}
+        strange = [name for name in given if name not in set(self.label_names)]
+        if strange:
+            raise ValueError(f"there is a description of the label {strange[0]!r}, but no such label")
+        return replace(self, labels=tuple(given.get(label.name, label) for label in self.labels))
 
     def with_items(self, more: LabelData) -> LabelData:
         """These items and then those of `more`, which has the same features and labels."""
@@ -294,6 +323,12 @@ def _checked_names(names: Iterable[Any]) -> tuple[str, ...]:
     if not all(listed):
         raise ValueError(f"every label needs a name, got {list(listed)!r}")
     return listed
+
+
+def _by_name(labels: Iterable[Label], names: tuple[str, ...]) -> tuple[Label, ...]:
+    """What is known of the labels with these names; a name that nobody described stands for itself."""
+    known = {label.name: label for label in labels}
+    return tuple(known.get(name) or Label(name) for name in names)
 
 
 def _check_same_names(what: str, got: tuple[str, ...], expected: tuple[str, ...]) -> None:

@@ -158,6 +158,13 @@ class LabelGP(LabelModel):
         variances = fitted.label_scales / fitted.solver.precision_diagonal
         return np.where(known, fitted.loo_means, np.nan), np.where(known, variances, np.nan)
 
+    def leave_one_out_log_odds(self) -> FloatArray:
+        """(n_items_, q) calibrated log-odds of each known label given all other answers, 0 where unknown.
+
+        The link that calibrates them is the one learnt from everything; rows are in order of arrival.
+        """
+        return self._fitted.loo_log_odds()
+
     def _choose_kernel(self, X: Any, rows: TrainingRows, priority: FloatArray) -> ChosenKernel:
         fixed = Fixed(self.noise_ratio, self.length_scale, self.linear_share, self.bias)
         decided = fixed.decide(self.kernel)

@@ -147,6 +147,13 @@ class FittedLabelGP:
     def targets(self) -> FloatArray:
         return np.where(self.rows.observed, self.rows.Y - self.centre, 0.0)  # (n, q)
 
+    def loo_log_odds(self) -> FloatArray:
+        """(n, q) what the link makes of leave-one-out means, 0 where a label was not answered."""
+        observed = self.rows.observed
+        departures = self.loo_means - centre_without(self.rows.Y, self.centre, observed.sum(axis=0))
+        odds = self.link.intercept + self.link.slope * bend(departures / self.link.size)
+        return np.where(observed, odds, 0.0)
+
     @cached_property
     def label_scales(self) -> FloatArray:
         """(q,) the amplitude b of each label's kernel, yᵀ C⁻¹ y / n with one more answer of average surprise."""

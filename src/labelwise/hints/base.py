@@ -1,0 +1,167 @@
+"""Hints of a pool: what each has to say of any items, standardised over the pool, without a single answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.extmath import randomized_svd
+
+from labelwise.hints.words import Vocabulary, term_weights
+from labelwise.numerics.arrays import BoolArray, FloatArray
+from labelwise.numerics.feature_scaling import unit_rows
+from labelwise.records import LabelData, in_shards
+from labelwise.records.labels import Label
+
+SAMPLE = 20_000  # rows, evenly spread, that a pool is learnt from
+BLOCK = 4096  # rows scored at a time
+N_AXES = 150  # of the pool's semantics
+SVD_PASSES = 3
+CONSTANT = 1e-9  # a score with a smaller standard deviation says nothing
+DEFAULT = ("lexical", "semantics")
+
+
+class FittedHint(Protocol):
+    """Scores any items; the larger, the more the hint speaks for the label. Zero throughout: it has nothing to say."""
+
+    def scores(self, X: Any) -> FloatArray: ...
+
+
+class Hint(Protocol):
+    """Learns what it needs of a pool and its labels, without any answer."""
+
+    def fit(self, pool: PoolWords, labels: Sequence[Label]) -> FittedHint: ...
+
+
+@dataclass(frozen=True, eq=False)
+class PoolWords:
+    """A pool whose features are terms with readable names: counts, presence or tf-idf.
+
+    Parameters
+    ----------
+    X : (n, d) csr_array, the pool or a sample of it
+    vocabulary : Vocabulary
+    is_counts : bool
+        Whether values are whole numbers; then rare terms are weighted up, otherwise they are taken to be so already.
+    """
+
+    X: sp.csr_array
+    vocabulary: Vocabulary
+    is_counts: bool
+
+    @classmethod
+    def of(cls, data: LabelData) -> PoolWords | None:
+        """None where the features have no names, or may be negative: then they are no terms."""
+        if data.feature_names is None or data.n_items == 0:
+            return None
+        rows = np.unique(np.linspace(0, data.n_items - 1, min(data.n_items, SAMPLE)).astype(np.intp))
+        X = data.X[rows] if in_shards(data.X) or rows.size < data.n_items else data.X
+        X = sp.csr_array(X)
+        if X.nnz == 0 or X.data.min() < 0:
+            return None
+        return cls(X, Vocabulary.of(data.feature_names), bool((X.data == np.rint(X.data)).all()))
+
+    @cached_property
+    def term_weights(self) -> FloatArray:
+        return term_weights(self.X)
+
+    def prepare(self, X: Any) -> sp.csr_array:
+        """Rows of unit length, with rare terms weighted up."""
+        return prepared(X, self.term_weights if self.is_counts else None)
+
+    @cached_property
+    def axes(self) -> tuple[FloatArray, FloatArray]:
+        """(d, k) the axes of latent semantic analysis (Deerwester et al. 1990) and (k,) their singular values."""
+        X = self.prepare(self.X)
+        k = min(N_AXES, min(X.shape) - 1)
+        if k < 1:
+            return np.zeros((X.shape[1], 0)), np.zeros(0)
+        _, sizes, axes = randomized_svd(X, k, n_iter=SVD_PASSES, random_state=0)
+        return axes.T, sizes
+
+
+def prepared(X: Any, weights: FloatArray | None) -> sp.csr_array:
+    X = sp.csr_array(X).astype(np.float64)
+    if weights is not None:
+        X = sp.csr_array((X.data * weights[X.indices], X.indices, X.indptr), shape=X.shape)
+    return unit_rows(X)
+
+
+@dataclass(frozen=True, eq=False)
+class PoolHints:
+    """Fitted hints, standardised over their pool. Calling them scores any items with the same features.
+
+    Examples
+    --------
+    >>> data = LabelData.from_arrays(np.eye(3), label_names=["dogs", "2007"], feature_names=["cat", "dog", "tree"])
+    >>> hints = learn_hints(data, ["lexical"])
+    >>> hints(np.eye(3)).round(1)
+    array([[[-0.7,  0. ],
+            [ 1.4,  0. ],
+            [-0.7,  0. ]]])
+    """
+
+    names: tuple[str, ...]
+    fitted: tuple[FittedHint, ...]
+    means: FloatArray  # (h, q)
+    weights: FloatArray  # (h, q) 1 / standard deviation; 0 where a hint has nothing to say
+
+    @classmethod
+    def of(cls, names: Sequence[str], fitted: Sequence[FittedHint], X: Any) -> PoolHints:
+        """Standardised over the rows X."""
+        moments = [_moments(hint, X) for hint in fitted]
+        means, spreads = (np.stack([each[which] for each in moments]) for which in (0, 1))
+        weights = np.divide(1.0, spreads, out=np.zeros_like(spreads), where=spreads > CONSTANT)
+        return cls(tuple(names), tuple(fitted), means, weights)
+
+    def __len__(self) -> int:
+        return len(self.fitted)
+
+    def __call__(self, X: Any) -> FloatArray:
+        """(h, m, q) standard scores of items X."""
+        found = [hint.scores(X) for hint in self.fitted]
+        return np.stack([(s - m) * w for s, m, w in zip(found, self.means, self.weights, strict=True)])
+
+    def says(self) -> BoolArray:
+        """(h, q) of which labels each hint has something to say."""
+        return self.weights > 0
+
+    def __sklearn_clone__(self) -> PoolHints:
+        return self  # nothing in it ever changes
+
+
+def learn_hints(
+    data: LabelData, hints: Iterable[Any] = DEFAULT, pool: PoolWords | None = None
+) -> PoolHints | None:
+    """The hints of a pool, by name or as objects; None where none of them has anything to say of any label.
+
+    `pool` is what was learnt of the same items before, to be used again when only the labels have changed.
+    """
+    from labelwise.hints import BY_NAME  # which lists the hints that import this module
+
+    pool = PoolWords.of(data) if pool is None else pool
+    chosen = {}
+    for hint in hints:
+        if isinstance(hint, str) and hint not in BY_NAME:
+            raise ValueError(f"a hint is one of {', '.join(BY_NAME)} or an object with `fit`, got {hint!r}")
+        name = hint if isinstance(hint, str) else type(hint).__name__
+        chosen[name] = BY_NAME[hint]() if isinstance(hint, str) else hint
+    if pool is None or not chosen:
+        return None
+    found = PoolHints.of(list(chosen), [hint.fit(pool, data.labels) for hint in chosen.values()], pool.X)
+    return found if found.says().any() else None
+
+
+def _moments(hint: FittedHint, X: Any) -> tuple[FloatArray, FloatArray]:
+    """(q,) mean and standard deviation of the scores of rows X, by blocks."""
+    n = X.shape[0]
+    total, squares = 0.0, 0.0
+    for start in range(0, n, BLOCK):
+        scores = hint.scores(X[start : start + BLOCK])
+        total, squares = total + scores.sum(axis=0), squares + (scores**2).sum(axis=0)
+    mean = np.asarray(total / n)
+    return mean, np.sqrt(np.maximum(np.asarray(squares / n) - mean**2, 0.0))

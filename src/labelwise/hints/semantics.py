@@ -1,0 +1,41 @@
+"""The words of a label and of an item, compared by what goes together in the pool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from labelwise.hints.base import PoolWords, prepared
+from labelwise.hints.words import label_weights
+from labelwise.numerics.arrays import FloatArray
+from labelwise.numerics.feature_scaling import unit_rows
+from labelwise.records.labels import Label
+
+
+@dataclass(frozen=True)
+class Semantics:
+    """The cosine between an item and the words of a label, on the main axes of the pool's own texts.
+
+    An item that never uses the word "football" is close to it where it has the words that football goes with. The axes
+    are those of a latent semantic analysis of the pool. A label's place is Σ w idf v over its words, with v the word's
+    row of V Σ. It is found without any answer and without any text from elsewhere.
+    """
+
+    def fit(self, pool: PoolWords, labels: Sequence[Label]) -> FittedSemantics:
+        W = label_weights(pool.vocabulary, labels, pool.X.shape[1])
+        axes, sizes = pool.axes
+        places = np.asarray((W.T * pool.term_weights) @ (axes * sizes))  # (q, k)
+        return FittedSemantics(axes, unit_rows(places).T, pool.term_weights if pool.is_counts else None)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedSemantics:
+    axes: FloatArray  # (d, k)
+    places: FloatArray  # (k, q), of unit length
+    term_weights: FloatArray | None  # (d,), of counts
+
+    def scores(self, X: Any) -> FloatArray:
+        return unit_rows(np.asarray(prepared(X, self.term_weights) @ self.axes)) @ self.places

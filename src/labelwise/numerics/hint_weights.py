@@ -1,0 +1,111 @@
+"""How far to believe hints beside a model: log-odds that are linear in both, with weights that the answers move.
+
+All labels share one set of weights, found on all answers together, and every label has its own, held to the shared ones
+by a prior. A name that misleads loses its weight by its own answers; a kind of hint that misleads by everybody's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, logit
+
+from labelwise.numerics.arrays import BoolArray, FloatArray
+from labelwise.numerics.calibration import Entries, base_rates, bend, newton
+
+HINT_WEIGHT, HINT_PRECISION = 0.4, 4.0  # prior of a shared weight: what a standard score is worth in log-odds
+MODEL_MEAN, MODEL_PRECISION = np.array([0.0, 1.0, 1.0]), np.array([4.0, 4.0, 1.0])  # constant, base rate, evidence
+LABEL_SD = np.array([0.5, 0.3])  # of a label's own intercept and slope around the shared ones
+LABEL_HINT_SD = 0.4  # of a label's own weight of a hint
+EXPECTED_LABELS = 3.0  # of an item, where nobody has answered anything
+MOST_ENTRIES = 400_000  # answers that weights are learnt from
+
+
+@dataclass(frozen=True, eq=False)
+class HintWeights:
+    """log-odds = intercept + slope · the model's log-odds + Σ_h weight_h · bend(z_h), one set of numbers per label.
+
+    Examples
+    --------
+    >>> weights = HintWeights.before_answers(n_hints=1, n_labels=6)
+    >>> expit(weights.log_odds(np.zeros((1, 6)), np.array([[[0.0, 1, 2, 4, 8, -1]]]))).round(2)
+    array([[0.5 , 0.6 , 0.67, 0.76, 0.84, 0.4 ]])
+    """
+
+    intercept: FloatArray  # (q,)
+    slope: FloatArray  # (q,)
+    weights: FloatArray  # (h, q)
+
+    @classmethod
+    def before_answers(cls, n_hints: int, n_labels: int) -> HintWeights:
+        """The prior: hints in place of a model, and a base rate by which an item has three labels."""
+        rate = min(EXPECTED_LABELS / n_labels, 0.5)
+        return cls(
+            np.full(n_labels, logit(rate)), np.zeros(n_labels), np.full((n_hints, n_labels), HINT_WEIGHT)
+        )
+
+    def log_odds(self, model: FloatArray, z: FloatArray) -> FloatArray:
+        """(n, q) from the model's log-odds (n, q) and standard scores (h, n, q)."""
+        found = self.intercept + self.slope * model
+        for weight, scores in zip(self.weights, z, strict=True):
+            found += weight * bend(scores)
+        return found
+
+
+def learn_weights(model: FloatArray, z: FloatArray, Y: BoolArray, observed: BoolArray) -> HintWeights:
+    """MAP weights from log-odds (n, q) that a model gives to answers it has not learnt from, and scores (h, n, q).
+
+    First the shared ones, log-odds = w₀ + w₁ b + w₂ (model − b) + Σ w_h bend(z_h) with b the log-odds of the label's
+    other answers; then each label's own w₀, w₂ and w_h, with Gaussian priors around the shared ones.
+    """
+    n, q = Y.shape
+    most_rows = max(MOST_ENTRIES // q, 1)
+    if n > most_rows:
+        rows = np.sort(np.random.default_rng(0).permutation(n)[:most_rows])
+        model, z, Y, observed = model[rows], z[:, rows], Y[rows], observed[rows]
+    entries = Entries.of(Y, observed)
+    rates = base_rates(Y, observed)
+    answers, positives = entries.spread(entries.counts), entries.spread(entries.sums(entries.y))
+    rate_without = logit((positives - entries.y + 0.5) / np.maximum(answers, 1))  # (N,)
+    evidence = model.T[observed.T] - rate_without
+    columns = np.stack([np.ones_like(evidence), evidence, *(bend(each).T[observed.T] for each in z)])  # (2 + h, N)
+    shared = _fit_shared(np.insert(columns, 1, rate_without, axis=0), entries.y)
+    own = _fit_labels(columns, shared[1] * rate_without, entries, np.delete(shared, 1))  # (2 + h, q)
+    return HintWeights(own[0] + (shared[1] - own[1]) * logit(rates), own[1], own[2:])
+
+
+def _fit_shared(columns: FloatArray, y: FloatArray) -> FloatArray:
+    """(3 + h,) MAP of a logistic regression of y (N,) on columns (3 + h, N)."""
+    n_hints = len(columns) - MODEL_MEAN.size
+    mean = np.concatenate([MODEL_MEAN, np.full(n_hints, HINT_WEIGHT)])
+    precision = np.concatenate([MODEL_PRECISION, np.full(n_hints, HINT_PRECISION)])
+
+    def derivatives(w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        p = expit(w[:, 0] @ columns)
+        gradient = columns @ (p - y) + precision * (w[:, 0] - mean)
+        curvature = (columns * (p * (1 - p))) @ columns.T + np.diag(precision)
+        return gradient[:, None], curvature[:, :, None]
+
+    return newton(derivatives, mean[:, None], np.ones((mean.size, 1), dtype=bool))[:, 0]
+
+
+def _fit_labels(columns: FloatArray, offset: FloatArray, entries: Entries, shared: FloatArray) -> FloatArray:
+    """(k, q) each label's MAP weights of its entries' columns (k, N) beside the offset (N,), around the shared (k,)."""
+    k = len(columns)
+    mean = np.repeat(shared[:, None], entries.counts.size, axis=1)
+    precision = np.concatenate([LABEL_SD, np.full(k - LABEL_SD.size, LABEL_HINT_SD)]) ** -2.0
+
+    def derivatives(w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        p = expit(offset + sum(entries.spread(w[i]) * columns[i] for i in range(k)))
+        error, weight = p - entries.y, p * (1 - p)
+        gradient = np.stack([entries.sums(error * column) for column in columns]) + precision[:, None] * (w - mean)
+        curvature = np.zeros((k, k, mean.shape[1]))
+        for i in range(k):
+            weighted = weight * columns[i]
+            for j in range(i + 1):
+                curvature[i, j] = curvature[j, i] = entries.sums(weighted * columns[j])
+        curvature[np.arange(k), np.arange(k)] += precision[:, None]
+        return gradient, curvature
+
+    return newton(derivatives, mean, np.ones_like(mean, dtype=bool))
