@@ -19,7 +19,7 @@ ALLOWED = {
     "queries": {"_lazy", "numerics", "posterior", "records"},
     "decisions": {"_lazy", "numerics", "posterior"},
     "hints": {"numerics", "records"},
-    "campaign": {"decisions", "models", "numerics", "posterior", "queries", "records"},
+    "campaign": {"decisions", "hints", "models", "numerics", "posterior", "queries", "records"},
     "streams": BELOW_STUDIES | {"numerics", "studies"},
     "studies": BELOW_STUDIES | {"numerics"},
     "labelling": BELOW_STUDIES | {"_lazy"},

@@ -16,13 +16,16 @@ import labelwise
 from labelwise import models
 from labelwise.campaign.new_labels import Guess, GuessedPosterior
 from labelwise.data import ShardedFeatures
+from labelwise.models.hinted import HintedItems, HintedPosterior
 from labelwise.numerics.gp.feature_spaces import Fourier
+from labelwise.numerics.hint_weights import HintWeights
 from labelwise.numerics.moved_beliefs import move_draws, move_labels, move_ranking
 from labelwise.numerics.term_weights import learn_features
 from labelwise.posterior import GivenPosterior, LabelPosterior, LimitedPosterior, MarginalPosterior, WrappedPosterior
 from labelwise.posterior.wrapped import AveragePosterior, StreamedPosterior
 
 N, D, Q = 24, 4, 5
+EVERY, ALL = np.arange(N), np.arange(Q)
 OWN = {"given", "blocks"}  # made of the wrapper's own beliefs: forwarding them would lose the change
 NEW, SAID = 1, np.arange(N) < 9  # the label that is guessed, and the items of which something is told
 
@@ -47,6 +50,13 @@ def guessed(inner, X, share=0.4):
     return GuessedPosterior.of(inner, (guess,), learn_features(X, "none"), X)
 
 
+def hinted(inner, X):
+    """Hints that speak of one label only; the others are left to the model."""
+    one = (ALL == NEW).astype(float)
+    weights = HintWeights(-0.5 * one, np.ones(Q), 0.7 * one[None])
+    return HintedPosterior(inner, HintedItems(X, lambda rows: np.repeat(rows[None, :, :1], Q, axis=2), weights))
+
+
 def told(seed=3):
     rng = np.random.default_rng(seed)
     observed = rng.random((N, Q)) < 0.4
@@ -56,7 +66,6 @@ def told(seed=3):
 
 
 # name: from a fitted model and items to the wrapper, and what it leaves as it was: items, labels
-EVERY, ALL = np.arange(N), np.arange(Q)
 OTHERS = np.delete(ALL, NEW)
 WRAPPERS = {
     "guessed": (lambda model, X: guessed(model.posterior(X), X), EVERY, OTHERS),
@@ -70,6 +79,13 @@ WRAPPERS = {
     "streamed": (lambda model, X: StreamedPosterior(shards(X), Q, model.posterior), EVERY, ALL),
     "streamed guess": (
         lambda model, X: StreamedPosterior(shards(X), Q, lambda rows: guessed(model.posterior(rows), rows)),
+        EVERY,
+        OTHERS,
+    ),
+    "hinted": (lambda model, X: hinted(model.posterior(X), X), EVERY, OTHERS),
+    "hinted and given": (lambda model, X: hinted(model.posterior(X), X).given(*told()), EVERY[~SAID], OTHERS),
+    "streamed hint": (
+        lambda model, X: StreamedPosterior(shards(X), Q, lambda rows: hinted(model.posterior(rows), rows)),
         EVERY,
         OTHERS,
     ),
@@ -168,7 +184,7 @@ def assert_same(mine, theirs, items, labels, what):
 
 KNOWN_AXES = {"n", "nq", "nqq", "snq", "nm", "nk", "nd"}
 AVERAGES = ("auto", "model_average")
-RANDOM_ORDER = {"streamed", "streamed guess"}  # blocks take turns at the generator, so single draws differ
+RANDOM_ORDER = {"streamed", "streamed guess", "streamed hint"}  # blocks take turns at the generator, so single draws differ
 
 
 @pytest.mark.parametrize("wrapper", WRAPPERS)
@@ -177,7 +193,7 @@ def test_what_a_model_knows_its_wrapper_knows(name, wrapper):
     X, _ = problem()
     model, (wrap, items, labels) = fitted(name), WRAPPERS[wrapper]
     inner, outer = model.posterior(X), wrap(model, X)
-    changes_counts = "guess" in wrapper or wrapper == "limited"
+    changes_counts = "guess" in wrapper or "hint" in wrapper or wrapper == "limited"
     for method in public(inner):
         assert hasattr(outer, method), f"{wrapper} of {name} has lost {method}"
         if wrapper in RANDOM_ORDER and method in ("is_streamed", "sample_labels"):
@@ -186,7 +202,7 @@ def test_what_a_model_knows_its_wrapper_knows(name, wrapper):
             continue
         if wrapper in RANDOM_ORDER and method == "parts" and inner.parts() is None:
             continue  # the pool has them
-        if wrapper == "guessed and given" and method == "sample_labels" and name in AVERAGES:
+        if wrapper in ("guessed and given", "hinted and given") and method == "sample_labels" and name in AVERAGES:
             continue  # members that are told take more random numbers
         if changes_counts and method == "label_counts":
             continue  # against brute force below

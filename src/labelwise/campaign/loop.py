@@ -14,13 +14,14 @@ from sklearn.base import clone
 from labelwise.campaign.answers import CONTROL, START_REASON, AnswerBook, refit_point
 from labelwise.campaign.defaults import START, default_decision, default_model, default_strategy, is_left_open
 from labelwise.campaign.guard import Guard, evidence_point, strategy_evidence
+from labelwise.campaign.hinting import HintLearner
 from labelwise.campaign.new_labels import GuessLearner, NewLabel, with_room
 from labelwise.campaign.questions import as_questions, by_item, check_number, embed_rows, interleave
 from labelwise.campaign.standing import Standing, Told, stand
 from labelwise.numerics.choosing import random_items, random_pairs
-from labelwise.posterior import IgnorantPosterior, LabelPosterior, LimitedPosterior
+from labelwise.posterior import LabelPosterior, LimitedPosterior
 from labelwise.posterior.wrapped import StreamedPosterior
-from labelwise.records import Answer, LabelData, Question, features_by_name, in_shards
+from labelwise.records import Answer, Label, LabelData, Question, features_by_name, in_shards
 from labelwise.records.costs import Costs, Spent
 
 
@@ -104,6 +105,10 @@ class Campaign:
         What reading an item, picking a label and answering cost, in seconds: `spent` sums them up, and a strategy with
         `looks_at_costs = True` weighs them. By default the strategy's. Without any, `spent` takes `Costs.short_text()`,
         and to the strategy all answers cost the same.
+    hints : "auto", None, or a list of names in `labelwise.hints.BY_NAME` and objects with `fit`
+        What the names and descriptions of the labels say of the items, weighed by the answers; "auto" is all that are
+        built in. They need features whose names are words. For other features, and for names that are codes, nothing
+        changes. None switches them off.
     random_state : int
     answers : earlier answers, to continue a campaign
 
@@ -130,6 +135,7 @@ class Campaign:
         start: int | None = None,
         control: float | Guard | None = None,
         costs: Costs | None = None,
+        hints: str | Iterable[Any] | None = "auto",
         random_state: int = 0,
         answers: Iterable[Answer] = (),
     ) -> None:
@@ -148,6 +154,7 @@ class Campaign:
         self._book = AnswerBook(data)
         self._evidence: tuple[int, float]
         self._new_labels: dict[str, NewLabel] = {}
+        self._hints = HintLearner(hints)
         self._use(data)
         self.use_costs(costs)
         self.tell(answers)
@@ -257,7 +264,7 @@ class Campaign:
         self._book.add([answers] if isinstance(answers, Answer) else answers)
 
     def believe(self, X: Any = None) -> LabelPosterior:
-        """Beliefs about new items, or about the pool; before the first answer, one half for every label.
+        """Beliefs about new items, or about the pool; before the first answer by hints, or one half for every label.
 
         Columns of a data frame are matched by name, in any order; missing, unexpected and repeated ones are refused.
         """
@@ -266,7 +273,7 @@ class Campaign:
             return self._pool_posterior(model)
         X = features_by_name(X, self._data.feature_names, self._data.n_features)
         if model is None:
-            return IgnorantPosterior(X.shape[0], self._data.n_labels)
+            return self._hints.before_answers(X, self._data)
         return self._guessed(model, X)
 
     def predict(self, X: Any = None, *, every_label: bool = False) -> npt.NDArray[np.bool_]:
@@ -315,13 +322,14 @@ class Campaign:
     # -- growing ------------------------------------------------------------------------------------------------------
 
     def add_label(
-        self, name: str, *, like: Mapping[str, float] | None = None, counts: Mapping[str, float] | None = None
+        self, name: str | Label, *, like: Mapping[str, float] | None = None, counts: Mapping[str, float] | None = None
     ) -> Self:
         """Add a label, unknown for every item so far. With `like` or `counts` it starts from a hint.
 
         If the model has co-occurrence counts, those of the new label are unknown.
         """
         data = self._data.with_label(name)
+        name = data.label_names[-1]
         start = None if like is None and counts is None else NewLabel.of(name, data.label_names, like, counts)
         self._new_labels |= {} if start is None else {name: start}
         self.model = with_room(self.model, data.n_labels)
@@ -393,7 +401,7 @@ class Campaign:
         model = clone(self.model)
         if "random_state" in model.get_params(deep=False) and model.random_state is None:
             model.set_params(random_state=self.random_state)
-        return model
+        return self._hints.wrap(model, self._data)
 
     def _learner(self, told: Told, unfitted: Any = None) -> Callable[[npt.NDArray[np.bool_]], Any]:
         """From a mask of these answers to a model that learnt from those, or None where there is nothing to learn.
@@ -410,7 +418,7 @@ class Campaign:
 
     def _pool_posterior(self, model: Any) -> LabelPosterior:
         if model is None:
-            return IgnorantPosterior(self._data.n_items, self._data.n_labels)
+            return self._hints.before_answers(self._data.X, self._data)
         return self._guessed(model, self._data.X)
 
     def _guessed(self, model: Any, X: Any) -> LabelPosterior:

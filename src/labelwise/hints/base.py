@@ -22,7 +22,7 @@ BLOCK = 4096  # rows scored at a time
 N_AXES = 150  # of the pool's semantics
 SVD_PASSES = 3
 CONSTANT = 1e-9  # a score with a smaller standard deviation says nothing
-DEFAULT = ("lexical", "semantics")
+DEFAULT_HINTS = ("lexical", "semantics")
 
 
 class FittedHint(Protocol):
@@ -135,25 +135,31 @@ class PoolHints:
 
 
 def learn_hints(
-    data: LabelData, hints: Iterable[Any] = DEFAULT, pool: PoolWords | None = None
+    data: LabelData, hints: Iterable[Any] = DEFAULT_HINTS, pool: PoolWords | None = None
 ) -> PoolHints | None:
     """The hints of a pool, by name or as objects; None where none of them has anything to say of any label.
 
     `pool` is what was learnt of the same items before, to be used again when only the labels have changed.
     """
-    from labelwise.hints import BY_NAME  # which lists the hints that import this module
-
+    chosen = checked_hints(hints)
     pool = PoolWords.of(data) if pool is None else pool
-    chosen = {}
-    for hint in hints:
-        if isinstance(hint, str) and hint not in BY_NAME:
-            raise ValueError(f"a hint is one of {', '.join(BY_NAME)} or an object with `fit`, got {hint!r}")
-        name = hint if isinstance(hint, str) else type(hint).__name__
-        chosen[name] = BY_NAME[hint]() if isinstance(hint, str) else hint
     if pool is None or not chosen:
         return None
-    found = PoolHints.of(list(chosen), [hint.fit(pool, data.labels) for hint in chosen.values()], pool.X)
+    names = [type(hint).__name__ for hint in chosen]
+    found = PoolHints.of(names, [hint.fit(pool, data.labels) for hint in chosen], pool.X)
     return found if found.says().any() else None
+
+
+def checked_hints(hints: Iterable[Any]) -> tuple[Hint, ...]:
+    """The hints themselves, of names and objects."""
+    from labelwise.hints import BY_NAME  # which lists the hints that import this module
+
+    found = []
+    for hint in (hints,) if isinstance(hints, str) else hints:
+        if isinstance(hint, str) and hint not in BY_NAME or not isinstance(hint, str) and not hasattr(hint, "fit"):
+            raise ValueError(f"a hint is one of {', '.join(BY_NAME)} or an object with `fit`, got {hint!r}")
+        found.append(BY_NAME[hint]() if isinstance(hint, str) else hint)
+    return tuple(found)
 
 
 def _moments(hint: FittedHint, X: Any) -> tuple[FloatArray, FloatArray]:
