@@ -5,7 +5,6 @@ import json
 import re
 from functools import lru_cache
 from html import unescape
-from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
@@ -62,7 +61,7 @@ def load(folder, name):
 
 
 def split(folder, name, seed):
-    """A pool of at most 3000 items and a test set of about 1000, with the labels that three items of the latter have."""
+    """A pool of at most 3000 items and a test set of about 1000, with the labels that three of the latter have."""
     data, groups = load(folder, name)
     rng = np.random.default_rng(seed)
     rank = rng.permutation(groups.max() + 1)[groups]
@@ -110,7 +109,7 @@ def read_reuters(folder):
     """Title and body of the documents with a topic; the descriptions are those of the file beside them."""
     texts, sets = [], []
     for path in sorted(folder.glob("reut2-*.sgm.gz")):
-        content = gzip.open(path, "rt", encoding="latin-1").read()
+        content = gzip.decompress(path.read_bytes()).decode("latin-1")
         for document in re.findall(r"<REUTERS.*?</REUTERS>", content, flags=re.DOTALL):
             topics = re.findall(r"<D>(.*?)</D>", _between(document, "TOPICS"))
             if topics:

@@ -171,7 +171,9 @@ def main():
     sets = available(DATA, ("bibtex", "imdb") if options.quick else tuple(options.sets.split(",")))
     seeds = range(1 if options.quick else options.seeds)
     misled = [name for name in sets if name in MISLED] if options.misled else []
-    todo = [(name, seed, False) for name in sets for seed in seeds] + [(n, seed, True) for n in misled for seed in seeds]
+    todo = [(name, seed, False) for name in sets for seed in seeds] + [
+        (n, seed, True) for n in misled for seed in seeds
+    ]
     Parallel(n_jobs=options.jobs)(delayed(run)(*each) for each in todo)
     table = {name: summary(name, seeds) for name in sets}
     for name, figures in table.items():

@@ -21,8 +21,14 @@ def written(tmp_path, name, content):
     [
         ("l.csv", "name,description,keywords,parent,colour\njoy,being glad,glad; happy,mood,red\nfear,,,,\n"),
         ("l.csv", "Label,Definition,Keywords,broader\njoy,being glad,glad;happy,mood\nfear,,,\n"),
-        ("l.jsonl", '{"name": "joy", "description": "being glad", "keywords": ["glad", "happy"], "parent": "mood"}\n"fear"\n'),
-        ("l.json", [{"name": "joy", "description": "being glad", "keywords": ["glad", "happy"], "parent": "mood"}, "fear"]),
+        (
+            "l.jsonl",
+            '{"name": "joy", "description": "being glad", "keywords": ["glad", "happy"], "parent": "mood"}\n"fear"\n',
+        ),
+        (
+            "l.json",
+            [{"name": "joy", "description": "being glad", "keywords": ["glad", "happy"], "parent": "mood"}, "fear"],
+        ),
     ],
 )
 def test_the_same_labels_from_tables_and_lists(tmp_path, name, content):
@@ -41,7 +47,8 @@ def test_names_and_descriptions(tmp_path):
 SKOS = {
     "@context": "http://www.w3.org/2004/02/skos/core",
     "@graph": [
-        {"@id": "c:1", "skos:prefLabel": [{"@value": "Freude", "@language": "de"}, {"@value": "joy", "@language": "en"}],
+        {"@id": "c:1",
+         "skos:prefLabel": [{"@value": "Freude", "@language": "de"}, {"@value": "joy", "@language": "en"}],
          "skos:altLabel": [{"@value": "delight", "@language": "en"}, {"@value": "Wonne", "@language": "de"}],
          "skos:definition": {"en": "being glad", "de": "froh sein"}, "skos:scopeNote": "of people",
          "skos:broader": {"@id": "c:2"}},

@@ -20,7 +20,9 @@ def pool(n=60, seed=0, **changes):
     """Items about sports, politics or gardens; few have the word of their label."""
     rng = np.random.default_rng(seed)
     topic = rng.integers(3, size=n)
-    likely = np.array([[0.3, 0.6, 0.6, 0, 0, 0, 0, 0.1], [0, 0, 0.1, 0.3, 0.6, 0.6, 0, 0], [0, 0, 0, 0, 0, 0, 0.6, 0.7]])
+    likely = np.array(
+        [[0.3, 0.6, 0.6, 0, 0, 0, 0, 0.1], [0, 0, 0.1, 0.3, 0.6, 0.6, 0, 0], [0, 0, 0, 0, 0, 0, 0.6, 0.7]]
+    )
     X = (rng.random((n, len(WORDS))) < likely[topic]).astype(float)
     X[X.sum(axis=1) == 0, 7] = 1
     given = {"label_names": ["Football", "Voting", "b47"], "feature_names": WORDS} | changes
@@ -79,7 +81,12 @@ def test_scores_are_standard_over_the_pool_and_the_same_by_blocks_for_copies_and
     assert_allclose(pickle.loads(pickle.dumps(found))(data.X), scores)
     assert clone(found) is found
     sharded = LabelData(
-        ShardedFeatures.of(data.X[:20], data.X[20:]), data.Y, data.observed, data.item_ids, data.label_names, tuple(WORDS)
+        ShardedFeatures.of(data.X[:20], data.X[20:]),
+        data.Y,
+        data.observed,
+        data.item_ids,
+        data.label_names,
+        tuple(WORDS),
     )
     assert_allclose(learn_hints(sharded, [name])(data.X), scores, atol=1e-9)
 

@@ -16,7 +16,13 @@ def weights(features, *labels):
 
 @pytest.mark.parametrize(
     "pair",
-    [("amusement", "amused"), ("algorithms", "algorithm"), ("sadness", "sad"), ("policies", "policy"), ("Taxes", "tax")],
+    [
+        ("amusement", "amused"),
+        ("algorithms", "algorithm"),
+        ("sadness", "sad"),
+        ("policies", "policy"),
+        ("Taxes", "tax"),
+    ],
 )
 def test_words_of_one_stem_are_the_same(pair):
     first, second = (stem(word.lower()) for word in pair)
@@ -30,7 +36,13 @@ def test_other_words_are_not(pair):
 
 
 def test_names_aliases_and_keywords_count_in_full_and_the_rest_for_half():
-    label = {"name": "joy", "aliases": ["delight"], "keywords": ["glad"], "description": "being happy", "parent": "mood"}
+    label = {
+        "name": "joy",
+        "aliases": ["delight"],
+        "keywords": ["glad"],
+        "description": "being happy",
+        "parent": "mood",
+    }
     found = weights(["joy", "delight", "glad", "happy", "mood", "tree"], label, "fear")
     assert_array_equal(found[:, 0], [1, 1, 1, 0.5, 0.5, 0])
 
@@ -69,7 +81,9 @@ def test_codes_stop_words_and_other_languages_say_nothing(names):
 
 
 def test_a_word_of_every_label_says_nothing_and_one_of_some_says_less():
-    found = weights(["tag", "web", "art", "tool"], "TAG_web", "TAG_web art", "TAG_art", "TAG_tool", "TAG_music", "TAG_y")
+    found = weights(
+        ["tag", "web", "art", "tool"], "TAG_web", "TAG_web art", "TAG_art", "TAG_tool", "TAG_music", "TAG_y"
+    )
     assert not found[0].any()
     assert 0 < found[1, 0] < found[3, 3] == 1
 
@@ -80,7 +94,12 @@ def test_letters_of_any_alphabet_are_words():
 
 
 def test_ten_thousand_labels_are_no_matter():
-    names = [f"{a}{b}{c} thing" for a in "abcdefghijklmnopqrstuvwxyz"[:25] for b in "bcdfg" * 4 for c in "klmnopqrstuvwxyzabcd"]
+    names = [
+        f"{a}{b}{c} thing"
+        for a in "abcdefghijklmnopqrstuvwxyz"[:25]
+        for b in "bcdfg" * 4
+        for c in "klmnopqrstuvwxyzabcd"
+    ]
     names = [f"{name} {number}" for number, name in enumerate(names)]
     found = label_weights(Vocabulary.of(["abk", "thing", "zzz"]), [Label(name) for name in names], 3)
     assert found.shape == (3, 10_000) and found.nnz > 0 and not found[[1]].nnz

@@ -104,6 +104,31 @@ def test_with_every_default(tmp_path):
         assert project.standing() == campaign.status()
 
 
+def test_with_labels_whose_names_say_something(tmp_path):
+    """Names and descriptions are in the store: a project believes them as a campaign does, from the first item on."""
+    rng = np.random.default_rng(0)
+    words = ["football", "goal", "vote", "minister", "apple", "tree"]
+    topic = rng.integers(3, size=60)
+    X = (rng.random((60, 6)) < np.where(np.arange(6) // 2 == topic[:, None], 0.7, 0.1)).astype(float)
+    labels = {"Football": "", "b47": "votes and ministers", "Apples": ""}
+    truth = LabelData.from_arrays(X, topic[:, None] == np.arange(3), labels=labels, feature_names=words)
+    settings = {"model": "binary_relevance", "strategy": "items"}
+    campaign = Campaign(truth.hide(), **settings)
+    with Project.create(tmp_path / "project.db", truth.hide(), **settings) as project:
+        first = project.campaign()
+        assert first.data.labels == truth.labels
+        np.testing.assert_array_equal(first.believe().probabilities(), campaign.believe().probabilities())
+        assert np.ptp(campaign.believe().probabilities()[:, 1]) > 0.1
+        labelled_alike(campaign, project, truth, 4)
+        project.refresh()
+        np.testing.assert_array_equal(project.campaign().believe().probabilities(), campaign.believe().probabilities())
+        assert project.predict().probabilities.shape == (60, 3)
+        project.rename_label("b47", "politics")
+        assert project.campaign().data.labels[1].description == "votes and ministers"
+    with Project.create(tmp_path / "off.db", truth.hide(), hints=False, **settings) as project:
+        assert np.ptp(project.campaign().believe().probabilities()) == 0
+
+
 @pytest.mark.parametrize("n_labels", [6, 25])
 def test_the_defaults_are_those_of_a_campaign(tmp_path, n_labels):
     data = pool(0, n_labels).hide()

@@ -184,7 +184,11 @@ def assert_same(mine, theirs, items, labels, what):
 
 KNOWN_AXES = {"n", "nq", "nqq", "snq", "nm", "nk", "nd"}
 AVERAGES = ("auto", "model_average")
-RANDOM_ORDER = {"streamed", "streamed guess", "streamed hint"}  # blocks take turns at the generator, so single draws differ
+RANDOM_ORDER = {
+    "streamed",
+    "streamed guess",
+    "streamed hint",
+}  # blocks take turns at the generator, so single draws differ
 
 
 @pytest.mark.parametrize("wrapper", WRAPPERS)

@@ -31,9 +31,11 @@ def test_labels_in_any_form(given):
 
 def test_labels_are_kept_by_everything_that_keeps_names():
     found = data(labels={"joy": "being glad", "fear": ""})
-    for other in (found.take([0, 2]), found.hide(), found.with_items(LabelData.from_arrays(
-        np.eye(3), label_names=["joy", "fear"], item_ids="xyz"
-    ))):
+    for other in (
+        found.take([0, 2]),
+        found.hide(),
+        found.with_items(LabelData.from_arrays(np.eye(3), label_names=["joy", "fear"], item_ids="xyz")),
+    ):
         assert other.labels[0].description == "being glad"
     assert found.with_label(Label("rage", "anger")).labels[2].description == "anger"
     assert found.with_label("rage").label_names == ("joy", "fear", "rage")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -24,7 +25,13 @@ SKOS = {  # property: field
     "example": "examples",
     "broader": "parent",
 }
-OTHER_NAMES = {"label": "name", "definition": "description", "alias": "aliases", "keyword": "keywords", "broader": "parent"}
+OTHER_NAMES = {
+    "label": "name",
+    "definition": "description",
+    "alias": "aliases",
+    "keyword": "keywords",
+    "broader": "parent",
+}
 
 
 def read_labels(source: AnyPath | Iterable[Any] | Mapping[str, str], *, language: str = "en") -> tuple[Label, ...]:
@@ -41,9 +48,9 @@ def read_labels(source: AnyPath | Iterable[Any] | Mapping[str, str], *, language
     >>> [label.name for label in read_labels({"joy": "being glad", "fear": "being afraid"})]
     ['joy', 'fear']
     """
-    if not isinstance(source, str | Path) and not hasattr(source, "__fspath__"):
-        return _checked(as_labels(source))  # type: ignore[arg-type]
-    path = Path(source)
+    if not isinstance(source, str | os.PathLike):
+        return _checked(as_labels(source))
+    path = Path(os.fspath(source))
     kind = split_name(path)[1]
     try:
         text = path.read_text(encoding="utf-8-sig")

@@ -154,9 +154,9 @@ def checked_hints(hints: Iterable[Any]) -> tuple[Hint, ...]:
     """The hints themselves, of names and objects."""
     from labelwise.hints import BY_NAME  # which lists the hints that import this module
 
-    found = []
+    found: list[Any] = []
     for hint in (hints,) if isinstance(hints, str) else hints:
-        if isinstance(hint, str) and hint not in BY_NAME or not isinstance(hint, str) and not hasattr(hint, "fit"):
+        if (isinstance(hint, str) and hint not in BY_NAME) or (not isinstance(hint, str) and not hasattr(hint, "fit")):
             raise ValueError(f"a hint is one of {', '.join(BY_NAME)} or an object with `fit`, got {hint!r}")
         found.append(BY_NAME[hint]() if isinstance(hint, str) else hint)
     return tuple(found)

@@ -16,11 +16,12 @@ from labelwise.records.labels import Label
 
 WORD = re.compile(r"[^\W\d_]{2,}")
 INNER_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-SUFFIXES = sorted(
-    "ization ational fulness ousness iveness ements ement ments ment nesses ness ations ation tions tion sions sion ings "
-    "ing ed es s ities ity ences ence ances ance able ible ally al ical ics ic ive ous ful ers er ors or ly y ies ied e "
-    "ion ions ism isms ist ists ate ates ated".split(),
-    key=lambda suffix: -len(suffix),
+SUFFIXES = (  # the longest first
+    *("ization", "ational", "fulness", "ousness", "iveness", "ements", "nesses", "ations"),
+    *("ement", "ments", "ation", "tions", "sions", "ities", "ences", "ances"),
+    *("ment", "ness", "tion", "sion", "ings", "ence", "ance", "able", "ible", "ally", "ical", "ions", "isms", "ists"),
+    *("ates", "ated", "ing", "ity", "ics", "ive", "ous", "ful", "ers", "ors", "ies", "ied", "ion", "ism", "ist", "ate"),
+    *("ed", "es", "al", "ic", "er", "or", "ly", "s", "y", "e"),
 )
 SHORTEST_STEM = 3
 SHORTEST_PREFIX = 5  # letters of a stem that other stems may go on from

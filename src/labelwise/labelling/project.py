@@ -40,6 +40,7 @@ from labelwise.labelling.store.items import add_items, item_ids, known_items, re
 from labelwise.labelling.store.labels import (
     StoredLabels,
     add_labels,
+    describe_labels,
     last_change,
     note_change,
     read_labels,
@@ -119,6 +120,7 @@ class Project(ServedProject):
         with store.writing() as connection:
             begin_project(connection, asdict(chosen))
             add_labels(connection, data.label_names, OWNER, time.time())
+            describe_labels(connection, data.labels, OWNER, time.time())
             _add_data(connection, data, chosen, store.folder)
         for name in DERIVED:  # of an earlier project of that name
             derived_path(store, name).unlink(missing_ok=True)

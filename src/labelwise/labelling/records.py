@@ -64,6 +64,8 @@ class Settings:
         of texts or pictures are what learning from people's times starts from.
     start : int
         Random items that are answered in full before the strategy takes over.
+    hints : bool
+        Whether what the names of the labels say of the items is believed, as far as the answers bear it out.
     random_state : int
 
     Examples
@@ -86,6 +88,7 @@ class Settings:
     answer_cost: float = 1.0
     label_costs: Mapping[str, float] = field(default_factory=dict)
     start: int = 0
+    hints: bool = True
     random_state: int = 0
 
     @classmethod

@@ -41,9 +41,7 @@ class HintWeights:
     def before_answers(cls, n_hints: int, n_labels: int) -> HintWeights:
         """The prior: hints in place of a model, and a base rate by which an item has three labels."""
         rate = min(EXPECTED_LABELS / n_labels, 0.5)
-        return cls(
-            np.full(n_labels, logit(rate)), np.zeros(n_labels), np.full((n_hints, n_labels), HINT_WEIGHT)
-        )
+        return cls(np.full(n_labels, logit(rate)), np.zeros(n_labels), np.full((n_hints, n_labels), HINT_WEIGHT))
 
     def log_odds(self, model: FloatArray, z: FloatArray) -> FloatArray:
         """(n, q) from the model's log-odds (n, q) and standard scores (h, n, q)."""

@@ -95,7 +95,7 @@ class LabelData:
         return f"LabelData({self.n_items} items, {self.n_features} features, {self.n_labels} labels ({names}), {known})"
 
     @classmethod
-    def from_arrays(
+    def from_arrays(  # noqa: PLR0913 (every part by its name)
         cls,
         X: Any,
         Y: Any = None,

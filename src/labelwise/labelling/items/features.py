@@ -66,6 +66,12 @@ class Featurizer:
             return np.array([pixels(self._field(content)) for content in contents]).reshape(-1, SIDE * SIDE)
         return unpack(numbers, self.spec["width"], self.spec["sparse"])
 
+    def feature_names(self) -> tuple[str, ...] | None:
+        """The words of a text, or the names that came with numbers; None where features have no names."""
+        if self.vectorizer is not None:
+            return tuple(map(str, self.vectorizer.get_feature_names_out()))
+        return tuple(self.spec["names"]) if self.spec.get("names") else None
+
     def _field(self, content: Any) -> Any:
         name = self.spec.get("field")
         if name is None:

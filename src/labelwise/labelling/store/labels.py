@@ -12,7 +12,9 @@ import sqlalchemy as sa
 
 from labelwise.labelling.errors import AnswerRefused, ProjectError
 from labelwise.labelling.store.schema import changes, labels
+from labelwise.records.labels import Label
 
+DESCRIBE = "describe labels"  # a change: the number of each label to what it means
 LAST_CHANGE = sa.select(sa.func.coalesce(sa.func.max(changes.c.id), 0))
 
 
@@ -96,6 +98,31 @@ def set_start(connection: sa.Connection, name: str, kind: str, given: Mapping[st
     known = read_labels(connection)
     start = {kind: {str(known.id_of(other)): value for other, value in given.items()}}
     connection.execute(labels.update().where(labels.c.id == known.id_of(name)).values(start=start))
+
+
+def describe_labels(connection: sa.Connection, described: Iterable[Label], who: str, at: float) -> None:
+    """Note what labels in use mean; it is kept in `changes`, the last word counts. Names alone are not noted."""
+    known = read_labels(connection)
+    said = {str(known.id_of(label.name)): _without_name(label) for label in described}
+    said = {number: about for number, about in said.items() if about}
+    if said:
+        note_change(connection, DESCRIBE, {"labels": said}, who, at)
+
+
+def read_meanings(connection: sa.Connection, known: StoredLabels) -> tuple[Label, ...]:
+    """The labels in use with what was said of them."""
+    rows = connection.execute(sa.select(changes.c.detail).where(changes.c.what == DESCRIBE).order_by(changes.c.id))
+    said: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        said |= row.detail["labels"]
+    return tuple(
+        Label.of({**said.get(str(number), {}), "name": name})
+        for number, name in zip(known.ids, known.names, strict=True)
+    )
+
+
+def _without_name(label: Label) -> dict[str, Any]:
+    return {key: value for key, value in label.as_dict().items() if key != "name"}
 
 
 def add_labels(connection: sa.Connection, names: Iterable[str], who: str, at: float) -> list[int]:

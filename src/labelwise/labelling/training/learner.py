@@ -19,7 +19,7 @@ from labelwise.labelling.records import Settings
 from labelwise.labelling.store import Store
 from labelwise.labelling.store.events import last_event, read_votes, votes_since
 from labelwise.labelling.store.items import StoredItems, read_items
-from labelwise.labelling.store.labels import StoredLabels, last_change, read_labels
+from labelwise.labelling.store.labels import StoredLabels, last_change, read_labels, read_meanings
 from labelwise.labelling.store.timings import recent_times
 from labelwise.labelling.training.agreement_counts import Tally
 from labelwise.labelling.training.guesses import tell_hints
@@ -79,6 +79,7 @@ class Learner:
             self.X: Features = self.featurizer.fit(items.contents).transform(items.contents, items.numbers)
         self._items = items
         self.labels: StoredLabels = read_labels(connection)
+        self.meanings = read_meanings(connection, self.labels)
         self.history = History(self.labels, dict(zip(items.ids, items.names, strict=True)))
         self.history.add(read_votes(connection))
         settings = self.settings
@@ -88,6 +89,7 @@ class Learner:
             strategy=settings.strategy,
             start=settings.start,
             control=Guard(settings.control) if settings.guard else settings.control,
+            hints="auto" if settings.hints else None,
             random_state=settings.random_state,
             answers=self.history.answers,
         )
@@ -116,6 +118,8 @@ class Learner:
             item_ids=self.items.names,
             label_names=self.labels.names,
             items=self.items.contents,
+            feature_names=self.featurizer.feature_names() if given_only else None,
+            labels=self.meanings,
         )
 
     @property

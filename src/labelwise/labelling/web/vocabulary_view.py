@@ -136,6 +136,8 @@ def _in_words(what: str, detail: dict[str, Any]) -> str:
         names = detail["names"]
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         return f"added {', '.join(f'“{name}”' for name in names[:5])}{more}"
+    if what == "describe labels":
+        return f"described {counted(len(detail['labels']), 'label')}"
     if what == "add items":
         return f"added {counted(detail['number'], 'item')}"
     sentence = {
