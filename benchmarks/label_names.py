@@ -1,11 +1,11 @@
 """How many tagged items the names of labels save: items needed to be as good as 300 that were tagged at random.
 
-    python benchmarks/label_names.py [--quick] [--sets a,b] [--seeds 5] [--jobs 1] [--misled] [--finished]
+    python benchmarks/label_names.py [--quick] [--sets a,b] [--seeds 5] [--jobs 1] [--misled]
 
 The usual way: 300 random items tagged in full, tf-idf, one logistic regression per label (`BinaryRelevance`). Against
 it: random items, too, and `LabelGP` with hints, fitted on the first 0, 6, 12, 20, ... of the same 300. `share` is the
-part of the 300 items after which it is at least as good in macro average precision and in mean precision@1-3 on a test
-set, by straight lines between. `without` is the same for the model without hints; both are at most 1. Zero answers: the
+part of the 300 items from which on it stays at least as good in macro average precision and in mean precision@1-3 on a
+test set, by straight lines between. `without` is the same for the model without hints; both are at most 1. Zero answers: the
 figures by hints alone. `--misled` adds what hints cost that are shuffled, inverted or constant: differences to no hints
 in macro average precision and in precision@1-3 at 20, 100 and 300 items.
 
@@ -55,8 +55,8 @@ def score(beliefs, truth):
     return [round(figures[name], 5) for name in METRICS]
 
 
-def curve(model, pool, test, rows, usual, sizes=SIZES):
-    """[items, macro-AP, precision@1-3] at each size, until it is as good as the usual way twice in a row."""
+def curve(model, pool, test, rows, sizes=SIZES):
+    """[items, macro-AP, precision@1-3] at each size."""
     found, truth = [], test.Y.toarray()
     for n in sizes:
         if n == 0 and not hasattr(model, "before_answers"):
@@ -66,8 +66,6 @@ def curve(model, pool, test, rows, usual, sizes=SIZES):
         if n:
             beliefs = model.fit(pool.X[tagged], pool.Y[tagged].toarray()).posterior(test.X)
         found.append([n, *score(beliefs, truth)])
-        if usual and all(a >= b for point in found[-2:] for a, b in zip(point[1:], usual, strict=True)):
-            break
     return found
 
 
@@ -89,13 +87,13 @@ def run(name, seed, misled=False):
             arms = {"none": plain, "real": hinted} | {
                 kind: lw.HintedModel(plain, mislead(hints, kind, seed)) for kind in ("shuffled", "inverted", "constant")
             }
-            found = {arm: curve(model, pool, test, rows, None, MISLED_AT) for arm, model in arms.items()}
+            found = {arm: curve(model, pool, test, rows, MISLED_AT) for arm, model in arms.items()}
         else:
             usual_model = lw.BinaryRelevance().fit(pool.X[rows], pool.Y[rows].toarray())
             usual = score(usual_model.posterior(test.X), test.Y.toarray())
             found = {"usual": usual, "labels": pool.n_labels, "hint_seconds": round(seconds, 2)}
-            found["with"] = curve(hinted, pool, test, rows, usual)
-            found["without"] = found["with"] if hints is None else curve(plain, pool, test, rows, usual)
+            found["with"] = curve(hinted, pool, test, rows)
+            found["without"] = found["with"] if hints is None else curve(plain, pool, test, rows)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(f".{os.getpid()}.part")
     part.write_text(json.dumps(found), encoding="utf-8")
