@@ -8,6 +8,6 @@ from labelwise.records.label_data import LabelData as LabelData
 from labelwise.records.label_data import check_unique as check_unique
 from labelwise.records.label_data import features_by_name as features_by_name
 from labelwise.records.label_data import in_shards as in_shards
+from labelwise.records.labels import Label as Label
 from labelwise.records.learnt_costs import MeasuredTimes as MeasuredTimes
 from labelwise.records.learnt_costs import learn_costs as learn_costs
-from labelwise.records.labels import Label as Label
