@@ -87,6 +87,11 @@ class HintedModel(LabelModel):
         X = self._check_items(X)
         return HintedPosterior(self.model_.posterior(X), HintedItems(X, self.hints, self.weights_))
 
+    @available_if(lambda self: hasattr(self.model, "settled"))
+    def settled(self) -> HintedModel:
+        """An unfitted copy whose model keeps what this fitted one has searched for."""
+        return HintedModel(self.model_.settled(), self.hints)
+
     def before_answers(self, X: Any) -> HintedPosterior:
         """Beliefs about items where nobody has answered anything: by hints alone."""
         n_hints, _, q = self.hints(X[:1]).shape
@@ -98,9 +103,10 @@ class HintedModel(LabelModel):
         if len(rows) < FEWEST_ROWS:
             return np.broadcast_to(log_odds(base_rates(rows.Y, rows.observed)), rows.Y.shape)
         found = np.empty(rows.Y.shape)
+        unfitted = self.model_.settled() if hasattr(self.model_, "settled") else self.model
         fold = np.arange(len(rows)) % FOLDS
         for held in (fold == part for part in range(FOLDS)):
-            fitted = clone(self.model).fit(X[~held], rows.Y[~held], observed=rows.observed[~held])
+            fitted = clone(unfitted).fit(X[~held], rows.Y[~held], observed=rows.observed[~held])
             found[held] = log_odds(fitted.posterior(X[held]).probabilities())
         return found
 
