@@ -1,6 +1,7 @@
-"""The label-rich sets of `label_saving.py`: pool and test set of a seed, features as published or tf-idf of text."""
+"""The sets of `label_saving.py` and `time_saving.py`: pool and test set of a seed, features as published or tf-idf."""
 
 import gzip
+import json
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +25,10 @@ FILES = {
     "scene": "scene/scene-train.arff.gz",
     "goemotions": "goemotions/train.tsv.gz",
     "reuters21578": "reuters21578",
+    **{name: f"{name}/items.jsonl.gz" for name in ("eurlex57k", "movies_omdb", "valueeval", "cei_exposure")},
 }
 POOL, TEST = 3000, 1000
-MOST_LABELS = {"delicious": 150}  # the most frequent ones: nearly a thousand take hours
+MOST_LABELS = {"delicious": 150, "eurlex57k": 150}  # the most frequent ones: nearly a thousand take hours
 
 
 def available(folder: Path, names: tuple[str, ...]) -> list[str]:
@@ -41,8 +43,9 @@ def load(folder: Path, name: str) -> lw.LabelData:
         kept = np.flatnonzero(rows.Y.any(axis=1))
         X, Y = _tf_idf_counts(rows.X[kept]), rows.Y[kept]
     elif name == "goemotions":
-        texts, Y = _read_go_emotions(path)
-        X = TfidfVectorizer(sublinear_tf=True, min_df=2).fit_transform(texts)
+        X, Y = _tf_idf(*_read_go_emotions(path))
+    elif path.name == "items.jsonl.gz":
+        X, Y = _tf_idf(*_read_texts(path))
     else:
         data = lw.read(path)
         X, Y = data.X, data.Y.toarray()
@@ -51,11 +54,11 @@ def load(folder: Path, name: str) -> lw.LabelData:
     return lw.LabelData.from_arrays(sp.csr_array(X) if sp.issparse(X) else X, Y)
 
 
-def split(data: lw.LabelData, seed: int) -> tuple[lw.LabelData, lw.LabelData]:
-    """A pool of at most 3000 items and a test set of at most 1000, by the seed alone."""
+def split(data: lw.LabelData, seed: int, pool: int = POOL) -> tuple[lw.LabelData, lw.LabelData]:
+    """A pool of at most 3000 items, or as given, and a test set of at most 1000, by the seed alone."""
     order = np.random.default_rng(seed).permutation(data.n_items)
     n_test = min(TEST, data.n_items // 3)
-    return data.take(np.sort(order[n_test : n_test + POOL])), data.take(np.sort(order[:n_test]))
+    return data.take(np.sort(order[n_test : n_test + pool])), data.take(np.sort(order[:n_test]))
 
 
 def _read_go_emotions(path: Path) -> tuple[list[str], np.ndarray]:
@@ -66,6 +69,21 @@ def _read_go_emotions(path: Path) -> tuple[list[str], np.ndarray]:
     for row, each in enumerate(labels):
         Y[row, each] = True
     return [row[0] for row in rows], Y
+
+
+def _read_texts(path: Path) -> tuple[list[str], np.ndarray]:
+    names = list(json.loads(path.with_name("labels.json").read_text(encoding="utf-8")))
+    column = {name: number for number, name in enumerate(names)}
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    Y = np.zeros((len(rows), len(names)), dtype=bool)
+    for number, row in enumerate(rows):
+        Y[number, [column[name] for name in row["labels"]]] = True
+    return [row["text"] for row in rows], Y
+
+
+def _tf_idf(texts: list[str], Y: np.ndarray) -> tuple[sp.csr_array, np.ndarray]:
+    return TfidfVectorizer(sublinear_tf=True, min_df=2).fit_transform(texts), Y
 
 
 def _tf_idf_counts(counts: sp.csr_array) -> sp.csr_array:

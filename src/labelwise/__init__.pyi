@@ -28,6 +28,7 @@ from labelwise.models import LatentFactors as LatentFactors
 from labelwise.models import ModelAverage as ModelAverage
 from labelwise.models import OnlineBayes as OnlineBayes
 from labelwise.models import OrthogonalTargetGP as OrthogonalTargetGP
+from labelwise.models import SemiSupervised as SemiSupervised
 from labelwise.queries import AdaptiveMargin as AdaptiveMargin
 from labelwise.queries import BalancedPairs as BalancedPairs
 from labelwise.queries import Diagnosis as Diagnosis

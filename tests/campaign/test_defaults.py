@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 import pytest
 
@@ -9,11 +11,13 @@ from labelwise import (
     AutoModel,
     BalancedPairs,
     Campaign,
+    Costs,
     Guard,
     LabelCovariance,
     LabelData,
     LabelGP,
     Random,
+    SemiSupervised,
     Threshold,
     Uncertainty,
 )
@@ -28,16 +32,26 @@ def make_pool(n_labels, n=150, seed=0):
     return LabelData.from_arrays(X, score > np.quantile(score, 0.8, axis=0))
 
 
-@pytest.mark.parametrize(
-    ("n_labels", "strategy", "model"), [(19, LabelCovariance, AutoModel), (20, BalancedPairs, LabelGP)]
-)
-def test_the_number_of_labels_decides_between_items_and_pairs(n_labels, strategy, model):
+@pytest.mark.parametrize("n_labels", [3, 40])
+def test_whole_items_are_asked_whatever_the_number_of_labels(n_labels):
     campaign = Campaign(make_pool(n_labels).hide())
-    assert isinstance(campaign.strategy, strategy) and isinstance(campaign.model, model)
-    assert isinstance(Campaign(make_pool(n_labels).hide(), model="auto").model, AutoModel)
+    assert campaign.strategy == LabelCovariance(weight=inf) and isinstance(campaign.model, SemiSupervised)
     assert campaign.start == 20 and campaign.control == Guard()
-    assert isinstance(Campaign(make_pool(30).hide(), strategy="items").strategy, LabelCovariance)
-    assert isinstance(Campaign(make_pool(3).hide(), strategy="pairs").strategy, BalancedPairs)
+    assert campaign.random_share() == Guard(trust=1.0).share("items")
+    assert all(len(question.labels) == n_labels for question in campaign.ask(3))
+    assert isinstance(Campaign(make_pool(n_labels).hide(), model="auto").model, AutoModel)
+    pairs = Campaign(make_pool(n_labels).hide(), strategy="pairs")
+    assert isinstance(pairs.strategy, BalancedPairs) and pairs.model.kernel == "rbf+linear"
+    assert all(len(question.labels) == 1 for question in pairs.ask(3))
+
+
+def test_pairs_are_asked_where_labels_have_prices():
+    pool = make_pool(4).hide()
+    campaign = Campaign(pool, costs=Costs.laboratory([1.0, 2.0, 50.0, 0.0]))
+    assert isinstance(campaign.strategy, BalancedPairs) and isinstance(campaign.model, LabelGP)
+    assert isinstance(Campaign(pool, costs=Costs.long_text()).strategy, LabelCovariance)
+    items = Campaign(pool, costs=Costs.laboratory([1.0, 2.0, 50.0, 0.0]), strategy="items")
+    assert isinstance(items.strategy, LabelCovariance)
 
 
 def test_who_chooses_a_strategy_gets_nothing_else():

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from labelwise import Answer, BinaryRelevance, Campaign, Guard, LabelData, LabelGP, Random
 from labelwise.campaign import refit_point
-from labelwise.campaign.guard import _equally_many, _precision, strategy_evidence
+from labelwise.campaign.guard import _precision, equally_long, strategy_evidence
 from labelwise.campaign.standing import Told
 from labelwise.numerics.metrics import precision_at
 from labelwise.posterior import MarginalPosterior
@@ -120,7 +120,7 @@ def test_the_guard_searches_for_no_kernel_whenever_it_looks(after, monkeypatch):
     while len(campaign.answers) < 80:
         campaign.tell(answerer.answers(campaign.ask(10)))
     told = campaign.answers[:after]
-    kernel_of_fit = Campaign(pool.hide(), strategy="items", answers=told[: refit_point(64)]).fitted().models_[0].kernel_
+    kernel_of_fit = Campaign(pool.hide(), strategy="items", answers=told[: refit_point(64)]).fitted().model_.kernel_
     judging = Campaign(pool.hide(), strategy="items", answers=told)
     seen = []
     whole_fit = LabelGP.fit
@@ -142,17 +142,29 @@ def test_shares_by_the_normal_distribution():
     for z in (-3.0, -0.5, 0.0, 2.0):
         assert guard.share("items", z) == pytest.approx(0.1 + 0.9 * norm.cdf(-1.0 - z))
     assert Guard().share("pairs") < 0.1 < 0.5 < Guard().share("items")
+    assert Guard().share("items", of_strategy=1.0) == pytest.approx(0.05 + 0.95 * norm.cdf(-1.0))
+    assert guard.share("items", of_strategy=3.0) == guard.share("items")  # a trust that was chosen stands
     with pytest.raises(ValueError, match="share of random questions above 0"):
         Guard(control=0.0)
 
 
-def test_both_models_learn_from_equally_many_answers():
+@pytest.mark.parametrize("priced", [False, True])
+def test_both_models_learn_from_answers_that_took_equally_long(priced):
     rng = np.random.default_rng(0)
     random, open_ = rng.random(60) < 0.5, rng.random(60) < 0.8
-    at_random, by_strategy = _equally_many(random, open_)
-    assert at_random.sum() == by_strategy.sum()
+    seconds = np.where(random, 1.0, 3.0) * rng.uniform(0.5, 1.5, 60) if priced else np.ones(60)
+    at_random, by_strategy = equally_long(random, open_, seconds if priced else None)
+    alone, chosen = at_random & ~by_strategy, by_strategy & ~at_random
+    assert abs(seconds[alone].sum() - seconds[chosen].sum()) <= (seconds.max() if priced else 0.0)
+    assert (alone.sum() > 1.5 * chosen.sum()) == priced  # dear answers: fewer of them
     assert not (at_random & ~random).any() and (by_strategy & ~random).any()
     assert not ((at_random | by_strategy) & ~open_).any()
+
+
+def test_where_everything_is_free_answers_are_counted():
+    random, open_ = np.arange(40) % 2 == 0, np.ones(40, dtype=bool)
+    free, counted = equally_long(random, open_, np.zeros(40)), equally_long(random, open_)
+    assert all((a == b).all() for a, b in zip(free, counted, strict=True))
 
 
 def test_nothing_is_said_without_random_answers_or_without_the_strategys():

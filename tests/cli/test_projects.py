@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from labelwise import Answer, Campaign, LabelData, Project
+from labelwise import Answer, Campaign, LabelData, Project, SemiSupervised
 from labelwise.cli import app
 from labelwise.data.bundled import make_digit_pictures
 from labelwise.labelling import TrainedLabeller
@@ -63,22 +63,18 @@ def answer(n: int, who: str = "ann") -> None:
         run("tell", "p.db", "--lease", question["lease"], *said, "--others-no", "--who", who)
 
 
-@pytest.mark.parametrize(
-    ("n_labels", "model", "strategy", "start"),
-    [(3, "auto", "label_covariance", 20), (20, "label_gp", "balanced_pairs", 20)],
-)
-def test_left_alone_it_asks_items_or_pairs_by_the_number_of_labels(folder, n_labels, model, strategy, start):
+@pytest.mark.parametrize("n_labels", [3, 30])
+def test_left_alone_it_asks_for_whole_items(folder, n_labels):
+    model, strategy, start = "semi_supervised", "variance_reduction", 20
     names = ",".join(f"label{j}" for j in range(n_labels))
     run("new", "auto.db", "--items", "docs.csv", "--text", "body", "--labels", names)
     with Project("auto.db") as project:
         assert (project.settings.model, project.settings.strategy) == (model, strategy)
         assert project.settings.start == start
         own = Campaign(LabelData.from_arrays(np.eye(30), label_names=names.split(","))).model
-        kernel = project.settings.model_options.get("kernel")
-        assert kernel == (own.kernel if model == "label_gp" else None)  # as a campaign would
+        assert type(project.campaign().model) is type(own) is SemiSupervised
         asked = project.ask(3)
-    reasons = {lease.question.reason for lease in asked}
-    assert reasons == {"start"}
+    assert {(lease.question.reason, len(lease.question.labels)) for lease in asked} == {("start", n_labels)}
 
 
 def test_from_new_to_the_model(folder):

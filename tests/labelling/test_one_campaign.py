@@ -132,7 +132,7 @@ def test_with_labels_whose_names_say_something(tmp_path):
 @pytest.mark.parametrize("n_labels", [6, 25])
 def test_the_defaults_are_those_of_a_campaign(tmp_path, n_labels):
     data = pool(0, n_labels).hide()
-    campaign, chosen = Campaign(data), Choices.of(n_labels=n_labels)
+    campaign, chosen = Campaign(data), Choices.of()
     with Project.create(tmp_path / "project.db", data) as project:
         of_project = project.campaign()
         for name in ("start", "control", "costs", "random_state"):

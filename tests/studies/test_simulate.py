@@ -177,3 +177,20 @@ def test_rows_sum_up_what_reading_and_answering_cost(small):
         assert row["cost"] == pytest.approx(3.0 * row["readings"] + 0.5 * row["answers"])
     last = result.rows[-1]
     assert last["items_read"] <= last["readings"] <= 4 + 12
+
+
+def test_an_answerer_forgets_when_it_picks_and_not_when_it_is_asked():
+    rng = np.random.default_rng(0)
+    truth = LabelData.from_arrays(rng.normal(size=(300, 2)), rng.random((300, 6)) < 0.4)
+    forgetful = Answerer(truth, recall=0.8, random_state=3)
+    whole = [forgetful.answer(Question(item, truth.label_names)) for item in truth.item_ids]
+    said = np.array([[answer.values[name] for name in truth.label_names] for answer in whole])
+    Y = truth.Y.toarray()
+    assert not (said & ~Y).any()  # nothing is made up
+    assert said.sum() / Y.sum() == pytest.approx(0.8, abs=4 * (0.16 / Y.sum()) ** 0.5)
+    assert forgetful.answer(Question(truth.item_ids[7], truth.label_names)) == whole[7]  # missed again
+    row, label = np.argwhere(Y & ~said)[0]
+    asked = Question(truth.item_ids[row], (truth.label_names[label],))
+    assert forgetful.answer(asked).values == {truth.label_names[label]: True}
+    with pytest.raises(ValueError, match="recall"):
+        Answerer(truth, recall=0.0)

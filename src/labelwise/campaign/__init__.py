@@ -1,13 +1,12 @@
 """Campaign: ask, tell, believe. The one learning loop of library, command, page and studies."""
 
 from labelwise.campaign.answers import START_REASON, refit_point
-from labelwise.campaign.defaults import PAIRS_FROM, START
+from labelwise.campaign.defaults import START
 from labelwise.campaign.guard import Guard, evidence_point
 from labelwise.campaign.loop import Campaign, Model
 from labelwise.records.costs import Costs, Spent
 
 __all__ = [
-    "PAIRS_FROM",
     "START",
     "START_REASON",
     "Campaign",

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from labelwise.campaign.questions import did_you_mean, embed_rows
 from labelwise.campaign.standing import RandomAnswers, Told
+from labelwise.numerics.arrays import FloatArray
 from labelwise.records import Answer, LabelData, Question
 from labelwise.records.costs import Costs, Spent
 
@@ -202,15 +203,24 @@ class AnswerBook:
 
     def spent(self, costs: Costs) -> Spent:
         """What the answers cost; those about one item that follow one another take one reading."""
-        told, paid = self.told(), [entry for entry in self.entries if entry.labels.size]
-        rows = np.array([entry.row for entry in paid], dtype=np.intp)  # (e,)
+        rows, events, seconds = self._event_costs(costs, len(self))
+        readings = int(np.count_nonzero(np.diff(rows, prepend=-1)))
+        return Spent(np.unique(rows).size, readings, events.size, float(seconds.sum()), costs.unit)
+
+    def seconds(self, costs: Costs, n_answers: int) -> FloatArray:
+        """(e,) what each label of the first n answers cost, in the order of `told`; labels of one answer share it."""
+        _, events, seconds = self._event_costs(costs, n_answers)
+        return (seconds / np.maximum(np.bincount(events, minlength=seconds.size), 1))[events]
+
+    def _event_costs(self, costs: Costs, n_answers: int) -> tuple[Rows, Rows, FloatArray]:
+        """Item (m,) and cost (m,) of the first n answers with news, and the one (e,) each of their labels is of."""
+        told, paid = self.told(n_answers), [entry for entry in self.entries[:n_answers] if entry.labels.size]
+        rows = np.array([entry.row for entry in paid], dtype=np.intp)  # (m,)
         events = np.repeat(np.arange(rows.size), np.array([entry.labels.size for entry in paid], dtype=np.intp))
         opened = np.diff(rows, prepend=-1) != 0
         prices = costs.of_labels(self.data.label_names)
         words = self.data.word_counts(rows) if costs.read_word else None
-        seconds = prices.of_answers(events, told.labels, told.values, opened=opened, words=words)
-        readings = int(np.count_nonzero(opened))
-        return Spent(np.unique(rows).size, readings, events.size, float(seconds.sum()), costs.unit)
+        return rows, events, prices.of_answers(events, told.labels, told.values, opened=opened, words=words)
 
 
 def refit_point(n_answers: int, at_least: int = 0) -> int:

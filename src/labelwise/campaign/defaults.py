@@ -11,10 +11,9 @@ from labelwise.campaign.guard import Guard
 
 START = 20  # random items answered in full before the strategy takes over
 BATCH = 10  # questions that a study asks between two trainings; a project plans its next ones in the same way
-PAIRS_FROM = 20  # labels, from which on single yes/no questions are asked
-STRATEGY_OF = {"items": "label_covariance", "pairs": "balanced_pairs"}
+STRATEGY_OF = {"items": "variance_reduction", "pairs": "balanced_pairs"}
 MODEL_OF: dict[str, tuple[str, dict[str, Any]]] = {
-    "items": ("auto", {}),
+    "items": ("semi_supervised", {}),
     "pairs": ("label_gp", {"kernel": "rbf+linear"}),  # left to choose by answers that were chosen themselves, it jumps
 }
 WORDS = ("auto", "items", "pairs")  # that leave the strategy to us
@@ -26,8 +25,10 @@ class Choices:
 
     Examples
     --------
-    >>> Choices.of(n_labels=300).strategy, Choices.of(n_labels=300).model
-    ('balanced_pairs', 'label_gp')
+    >>> Choices.of().strategy, Choices.of().model
+    ('variance_reduction', 'semi_supervised')
+    >>> Choices.of(by_label=True).strategy  # labels with prices of their own
+    'balanced_pairs'
     >>> Choices.of(strategy="uncertainty").control  # if you pass a strategy, the other defaults are switched off
     0.0
     """
@@ -47,11 +48,11 @@ class Choices:
         start: int | None = None,
         control: float | None = None,
         *,
-        n_labels: int = 0,
+        by_label: bool = False,
         model_options: Mapping[str, Any] | None = None,
     ) -> Choices:
-        """What is given, and the defaults for what is None."""
-        name = strategy_name(strategy, n_labels)
+        """What is given, and the defaults for what is None; `by_label` says that single labels have prices."""
+        name = strategy_name(strategy, by_label=by_label)
         is_open = is_left_open(strategy)
         default_model_name, default_options = MODEL_OF[_by_name("strategy", name)().target]
         return cls(
@@ -68,7 +69,7 @@ def default_model(name: Any, target: str) -> Any:
     """The model itself or by its name; for None the default where "items" or "pairs" are asked.
 
     >>> type(default_model(None, "pairs")).__name__, type(default_model(None, "items")).__name__
-    ('LabelGP', 'AutoModel')
+    ('LabelGP', 'SemiSupervised')
     """
     if name is None:
         default, options = MODEL_OF[target]
@@ -87,22 +88,25 @@ def default_decision(rule: Any = None) -> Any:
     return decisions.BY_NAME[decisions.DEFAULT]() if rule is None else checked("decision", rule, "decide")
 
 
-def default_strategy(name: Any, n_labels: int) -> Any:
-    """The strategy itself or by its name, or the default: "items", "pairs", or by the number of labels (None, "auto").
+def default_strategy(name: Any, *, by_label: bool) -> Any:
+    """The strategy itself or by its name, or the default: "items", "pairs", or by whether labels have prices.
 
-    >>> type(default_strategy("auto", 300)).__name__, type(default_strategy("auto", 6)).__name__
+    >>> type(default_strategy("auto", by_label=True)).__name__, type(default_strategy("auto", by_label=False)).__name__
     ('BalancedPairs', 'LabelCovariance')
     """
     if name is None or isinstance(name, str):
-        return _by_name("strategy", strategy_name(name, n_labels))()
+        return _by_name("strategy", strategy_name(name, by_label=by_label))()
     return checked("strategy", name, "choose")
 
 
-def strategy_name(name: str | None, n_labels: int) -> str:
-    """A name in `labelwise.queries.BY_NAME`: the one given, or the default."""
+def strategy_name(name: str | None, *, by_label: bool = False) -> str:
+    """A name in `labelwise.queries.BY_NAME`: the one given, or the default.
+
+    A person reads an item once and picks its labels, so whole items are asked, unless single labels have prices.
+    """
     if name is not None and not is_left_open(name):
         return name
-    pairs = n_labels >= PAIRS_FROM if name in (None, "auto") else name == "pairs"
+    pairs = by_label if name in (None, "auto") else name == "pairs"
     return STRATEGY_OF["pairs" if pairs else "items"]
 
 

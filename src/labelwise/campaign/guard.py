@@ -1,8 +1,9 @@
 """A guard over a strategy: it raises the share of random questions if the strategy does not pay.
 
 Chosen questions can be far worse than random ones, and nobody knows beforehand on which data. The random answers of a
-campaign show it. Two models learn from equally many answers: one from random answers only, the other partly from the
-strategy's. Which of them better ranks the labels of random items that neither has seen?
+campaign show it. Two models learn from equally many answers, or from answers that took equally long: one from random
+answers only, the other partly from the strategy's. Which of them better ranks the labels of random items that neither
+has seen?
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ Bools = npt.NDArray[np.bool_]
 Learn = Callable[[Bools], Any]  # (e,) which answers may be learnt from: a fitted model, or None
 
 FOLDS = 2
+DEFAULT_TRUST = {"items": 0.0, "pairs": 2.0}
 FEWEST_ITEMS = 10  # to judge by
 NOISE = 0.1  # of the difference in one item's ranking, believed beforehand as firmly as by one item
 TRAINING_NOISE = (
@@ -42,8 +44,9 @@ class Guard:
     control : float
         The smallest share of random questions, for base rates, thresholds and unbiased estimates.
     trust : float, optional
-        Trust in the strategy before any evidence, in standard errors. Default: 0 (half of the questions are random) for
-        whole items, because choosing them seldom pays, and 2 for pairs, because choosing them mostly does.
+        Trust in the strategy before any evidence, in standard errors. Default: the strategy's own `trust` if it has
+        one, 2 for other pairs, because choosing them mostly pays, and 0 (half of the questions are random) for other
+        whole items, because choosing them seldom does.
 
     Examples
     --------
@@ -59,9 +62,10 @@ class Guard:
         if not 0 < self.control <= 1:
             raise ValueError(f"a guard needs a share of random questions above 0 and up to 1, got {self.control!r}")
 
-    def share(self, target: str, evidence: float = 0.0) -> float:
-        """Share of random questions in a campaign that asks for "items" or "pairs"."""
-        trust = self.trust if self.trust is not None else (2.0 if target == "pairs" else 0.0)
+    def share(self, target: str, evidence: float = 0.0, of_strategy: float | None = None) -> float:
+        """Share of random questions in a campaign that asks for "items" or "pairs"; `of_strategy` is its own trust."""
+        usual = DEFAULT_TRUST[target] if of_strategy is None else of_strategy
+        trust = usual if self.trust is None else self.trust
         return float(self.control + (1 - self.control) * ndtr(-(trust + evidence)))
 
 
@@ -74,8 +78,12 @@ def evidence_point(n_answers: int) -> int:
     return 1 << (n_answers.bit_length() - 1) if n_answers else 0
 
 
-def strategy_evidence(told: Told, X: Any, learn: Learn, rng: np.random.Generator) -> float:
-    """By how many standard errors the strategy's answers beat the same number of random ones; 0 if there are too few.
+def strategy_evidence(
+    told: Told, X: Any, learn: Learn, rng: np.random.Generator, seconds: FloatArray | None = None
+) -> float:
+    """By how many standard errors the strategy's answers beat random ones that took as long; 0 if there are too few.
+
+    `seconds` (e,) is what each answer cost; without it all cost the same.
 
     The random items, those with yes and no among random answers, are hidden in turn. One model learns from the random
     answers that are left; the other from the first half of these and the strategy's first answers in place of the rest.
@@ -89,7 +97,7 @@ def strategy_evidence(told: Told, X: Any, learn: Learn, rng: np.random.Generator
     for fold in range(FOLDS):
         hidden = folds == fold
         open_ = ~np.isin(told.rows, items[hidden])
-        at_random, by_strategy = _equally_many(told.random, open_)
+        at_random, by_strategy = equally_long(told.random, open_, seconds)
         models = [learn(by_strategy), learn(at_random)]
         scores = [
             np.zeros(0) if m is None else _precision(m, X[items[hidden]], Y[hidden], known[hidden]) for m in models
@@ -99,12 +107,21 @@ def strategy_evidence(told: Told, X: Any, learn: Learn, rng: np.random.Generator
     return float(gains.mean() / np.sqrt(variance / items.size))
 
 
-def _equally_many(random: Bools, open_: Bools) -> tuple[Bools, Bools]:
-    """(e,) which answers each of the two models learns from: random ones, or half of those and the strategy's."""
+def equally_long(random: Bools, open_: Bools, seconds: FloatArray | None = None) -> tuple[Bools, Bools]:
+    """(e,) which answers each of the two models learns from: random ones, or half of those and the strategy's.
+
+    Both took the same time, to within one answer; where nothing has a price, both are equally many.
+
+    >>> random, everything = np.array([1, 1, 1, 1, 0, 0, 0], dtype=bool), np.ones(7, dtype=bool)
+    >>> [which.astype(int) for which in equally_long(random, everything, np.array([1.0, 1, 1, 1, 2, 2, 2]))]
+    [array([1, 1, 1, 1, 0, 0, 0]), array([1, 1, 0, 0, 1, 0, 0])]
+    """
+    seconds = np.ones(random.size) if seconds is None or not seconds.any() else seconds
     shared = first_of(open_ & random, int((open_ & random).sum()) // 2)
     others, chosen = open_ & random & ~shared, open_ & ~random
-    each = int(min(others.sum(), chosen.sum()))
-    return shared | first_of(others, each), shared | first_of(chosen, each)
+    spent = [np.cumsum(np.where(which, seconds, 0.0)) for which in (others, chosen)]
+    limit = min(each[-1] for each in spent) * (1 + 1e-9) if random.size else 0.0
+    return shared | (others & (spent[0] <= limit)), shared | (chosen & (spent[1] <= limit))
 
 
 def _random_items(told: Told) -> tuple[npt.NDArray[np.intp], Bools, Bools] | None:

@@ -65,6 +65,8 @@ class Model(Protocol):
     """What a campaign needs of a model; `partial_fit(X, Y, observed=...)` is used if the model has it.
 
     Learning in pieces must then give the same as one batch; otherwise a resumed campaign would ask other questions.
+    A model with `learn_pool(X)` is shown the features of all items before it is fitted: it returns a model that has
+    seen them.
     """
 
     def fit(self, X: Any, Y: Any, observed: Any = None) -> Any: ...
@@ -85,13 +87,13 @@ class Campaign:
     data : LabelData
         The pool. Labels that are observed in it count as known from the start.
     model : estimator with `fit(X, Y, observed=)` and `posterior(X)`, or a name in `labelwise.models.BY_NAME`, optional
-        Default: `LabelGP("rbf+linear")` for pairs and `AutoModel` for whole items; "auto" is `AutoModel`. The campaign
-        fits a clone, never the model itself. If its `random_state` is None, the clone gets the campaign's.
+        Default: `SemiSupervised` for whole items and `LabelGP("rbf+linear")` for pairs; "auto" is `AutoModel`. The
+        campaign fits a clone, never the model itself. If its `random_state` is None, the clone gets the campaign's.
     strategy : object with `target` and `choose(posterior, closed, n, rng)`, or a name in `labelwise.queries.BY_NAME`
-        What to ask, see `labelwise.queries`. Default, or "auto": (item, label) pairs by `BalancedPairs` for 20 labels
-        or more, whole items by `LabelCovariance` for fewer; "items" and "pairs" choose one of the two. A strategy with
-        `looks_at_answers = True` also gets `known`, the pool with its features and all answers; one with
-        `looks_at_costs = True` gets the `costs`.
+        What to ask, see `labelwise.queries`. Default, or "auto": whole items that tell most about the others, by
+        `LabelCovariance(weight=inf)`, or, if `costs` has prices of labels, (item, label) pairs by `BalancedPairs`;
+        "items" and "pairs" choose one of the two. A strategy with `looks_at_answers = True` also gets `known`, the pool
+        with its features and all answers; one with `looks_at_costs = True` gets the `costs`.
     decision : object with `decide(posterior)`, optional
         How `predict` turns beliefs into label sets; by default the sets of highest expected F1, item by item, see
         docs/decisions.md.
@@ -145,7 +147,7 @@ class Campaign:
         control = (Guard() if chosen_here else 0.0) if control is None else control
         if not isinstance(control, Guard) and not 0 <= control <= 1:
             raise ValueError(f"control is the share of random questions, between 0 and 1, got {control!r}")
-        self.strategy = default_strategy(strategy, data.n_labels)
+        self.strategy = default_strategy(strategy, by_label=costs is not None and costs.labels is not None)
         self.model = default_model(model, self.strategy.target)
         self.decision = default_decision(decision)
         self.start = (START if chosen_here else 0) if start is None else start
@@ -155,6 +157,7 @@ class Campaign:
         self._evidence: tuple[int, float]
         self._new_labels: dict[str, NewLabel] = {}
         self._hints = HintLearner(hints)
+        self._shown: tuple[Any, Any, Any] | None = None  # the model, the pool, and the model that has seen the pool
         self._use(data)
         self.use_costs(costs)
         self.tell(answers)
@@ -240,7 +243,8 @@ class Campaign:
             rng = np.random.default_rng([self.random_state, point, 3])
             learn = self._learner(told, self._settled_model(point))
             self._evidence = (point, strategy_evidence(told, self._data.X, learn, rng))
-        return self.control.share(self.strategy.target, self._evidence[1])
+        of_strategy = getattr(self.strategy, "trust", None)
+        return self.control.share(self.strategy.target, self._evidence[1], of_strategy)
 
     def ask_about(self, items: LabelData, n: int) -> list[Question]:
         """The n questions most worth asking about these items, given their known labels.
@@ -398,10 +402,19 @@ class Campaign:
         return self._fit[0].settled()
 
     def _fresh_model(self) -> Any:
-        model = clone(self.model)
+        model = clone(self._model_with_pool())
         if "random_state" in model.get_params(deep=False) and model.random_state is None:
             model.set_params(random_state=self.random_state)
         return self._hints.wrap(model, self._data)
+
+    def _model_with_pool(self) -> Any:
+        """The model; one with `learn_pool` has been shown the features of all items, once, if they are in memory."""
+        X = self._data.X
+        if not hasattr(self.model, "learn_pool") or in_shards(X):
+            return self.model
+        if self._shown is None or self._shown[0] is not self.model or self._shown[1] is not X:
+            self._shown = (self.model, X, self.model.learn_pool(X))
+        return self._shown[2]
 
     def _learner(self, told: Told, unfitted: Any = None) -> Callable[[npt.NDArray[np.bool_]], Any]:
         """From a mask of these answers to a model that learnt from those, or None where there is nothing to learn.

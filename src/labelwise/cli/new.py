@@ -57,8 +57,8 @@ def new(
     """Make a project from a file of items and a list of labels.
 
     Labels that are known already, wholly or in part, are kept and learnt from. Strategies that end in _pairs ask for
-    one label of one item at a time, the others for whole items; auto asks pairs if there are 20 labels or more. If you
-    pass a strategy, the other defaults are switched off.
+    one label of one item at a time, the others for whole items; auto asks for whole items. If you pass a strategy, the
+    other defaults are switched off.
 
     A blank cell of known labels (or NaN, NA, null) means that nothing is known about the item, not that it has no
     label.
@@ -90,7 +90,7 @@ def new(
             **{name: price for name, price in prices.items() if price is not None},
             "random_state": seed,
         }
-        Settings.of(n_labels=0, **settings)  # told before a large file is read
+        Settings.of(**settings)  # told before a large file is read
         columns = None if known is None else listed(known)
         data = read_pool(
             items,

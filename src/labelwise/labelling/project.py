@@ -114,7 +114,7 @@ class Project(ServedProject):
             Without either, `data.X` is kept as the features.
         settings : see `labelwise.labelling.Settings.of`; the defaults are those of a `labelwise.Campaign`
         """
-        chosen = Settings.of(n_labels=data.n_labels, **settings, features=_features(data, text, images))
+        chosen = Settings.of(**settings, features=_features(data, text, images))
         Featurizer(chosen.features).fit(data.items or ())  # texts without a word are told before anything is made
         store = Store.create(location)
         with store.writing() as connection:

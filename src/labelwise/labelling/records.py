@@ -70,8 +70,8 @@ class Settings:
 
     Examples
     --------
-    >>> Settings.of(n_labels=6).strategy, Settings.of(n_labels=300).target
-    ('label_covariance', 'pairs')
+    >>> Settings.of().strategy, Settings.of(label_costs={"biopsy": 80.0}).target
+    ('variance_reduction', 'pairs')
     """
 
     model: str
@@ -95,7 +95,6 @@ class Settings:
     def of(
         cls,
         *,
-        n_labels: int,
         model: str | None = None,
         strategy: str | None = None,
         start: int | None = None,
@@ -103,12 +102,13 @@ class Settings:
         model_options: Mapping[str, Any] | None = None,
         **others: Any,
     ) -> Settings:
-        """Settings in which None is replaced by the default of a campaign with this number of labels."""
+        """Settings in which None is replaced by the default of a campaign."""
         from labelwise.campaign import defaults  # loaded when needed: those who only ask and answer do without
 
-        name = defaults.strategy_name(strategy, n_labels)
+        by_label = bool(others.get("label_costs"))
+        name = defaults.strategy_name(strategy, by_label=by_label)
         cls(model or "auto", name).check_choices()
-        chosen = defaults.Choices.of(model, strategy, start, control, n_labels=n_labels, model_options=model_options)
+        chosen = defaults.Choices.of(model, strategy, start, control, by_label=by_label, model_options=model_options)
         made = cls(**asdict(chosen), **others)
         made.check_choices()
         return made

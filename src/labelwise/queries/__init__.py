@@ -1,6 +1,7 @@
 """Strategies: which question is worth asking next. `BY_NAME` is what the command, the page and the tests go by."""
 
 from functools import partial
+from math import inf
 
 from labelwise._lazy import Late, attach
 
@@ -19,6 +20,7 @@ BY_NAME = {
     "target_entropy": Late(__name__, "TargetEntropy"),
     "target_entropy_pairs": partial(Late(__name__, "TargetEntropy"), target="pairs"),
     "label_covariance": Late(__name__, "LabelCovariance"),
+    "variance_reduction": partial(Late(__name__, "LabelCovariance"), weight=inf),
     "adaptive_margin": Late(__name__, "AdaptiveMargin"),
     "dummy_label_ranking": Late(__name__, "DummyLabelRanking"),
     "dummy_label_ranking_pairs": partial(Late(__name__, "DummyLabelRanking"), target="pairs"),

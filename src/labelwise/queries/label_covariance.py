@@ -103,6 +103,11 @@ class LabelCovariance:
         warnings.warn("published() is now paper()", DeprecationWarning, stacklevel=2)
         return cls.paper(**options)
 
+    @property
+    def trust(self) -> float | None:
+        """In standard errors, for a guard: features alone were never below random items, see docs/study.md."""
+        return 1.0 if self.weight == inf else None
+
     def choose(self, posterior: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator) -> Choice:
         """Up to n items with the highest scores: a rough score of all candidates, then an exact one of the best."""
         self._check()

@@ -86,7 +86,17 @@ class Result:
 
 
 class Answerer:
-    """Answers any question from data whose labels are all known, without error or fatigue.
+    """Answers any question from data whose labels are all known, without fatigue; where it picks, it may forget.
+
+    Parameters
+    ----------
+    truth : LabelData
+    recall : float
+        The probability that a true label of an item is found when several are asked about at once, and so picked from
+        a list. What is missed is missed whenever the item is asked about; a question about one label is answered
+        rightly.
+    random_state : int
+        Draws what is missed.
 
     Examples
     --------
@@ -95,16 +105,21 @@ class Answerer:
     {'cat': True, 'dog': False}
     """
 
-    def __init__(self, truth: LabelData) -> None:
+    def __init__(self, truth: LabelData, *, recall: float = 1.0, random_state: int = 0) -> None:
         check_known(truth, "the pool")
+        if not 0 < recall <= 1:
+            raise ValueError(f"recall is the share of the true labels that are found, above 0 and up to 1: {recall!r}")
         names, Y = truth.label_names, truth.Y
         rows, labels = Y.nonzero()
         begins = np.searchsorted(rows, np.arange(truth.n_items + 1))
+        found = np.random.default_rng([random_state, 5]).random(labels.size) < recall
         self._present = [{names[j] for j in labels[a:b]} for a, b in pairwise(begins)]
+        self._found = [{names[j] for j in labels[a:b][found[a:b]]} for a, b in pairwise(begins)]
         self._rows = {item: row for row, item in enumerate(truth.item_ids)}
 
     def answer(self, question: Question) -> Answer:
-        present = self._present[self._rows[question.item]]
+        row = self._rows[question.item]
+        present = self._present[row] if len(question.labels) == 1 else self._found[row]
         return Answer.to(question, present.intersection(question.labels))
 
     def answers(self, questions: Iterable[Question]) -> list[Answer]:
