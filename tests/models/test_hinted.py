@@ -171,3 +171,12 @@ def test_a_model_with_marginals_only_is_enough():
 
     p = HintedModel(Half(), HINTS).fit(DATA.X[:60], DATA.Y[:60].toarray()).predict_proba(DATA.X[TEST])
     assert evaluate(p, DATA.Y[TEST].toarray())["macro_average_precision"] > 0.4
+
+
+def test_rows_in_a_regular_order_do_not_turn_the_model_round():
+    """Every third row is without the label: folds by position would leave out all of these at once."""
+    X = np.tile(np.eye(3), (10, 1))
+    Y = np.hstack([X[:, [1]] + X[:, [2]], X[:, [0]]])
+    said = HintedModel(BinaryRelevance(), lambda X: np.zeros((1, X.shape[0], 2))).fit(X, Y)
+    p = said.predict_proba(np.eye(3))[:, 0]
+    assert p[1] > 0.8 > 0.5 > p[0]

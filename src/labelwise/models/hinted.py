@@ -104,7 +104,7 @@ class HintedModel(LabelModel):
             return np.broadcast_to(log_odds(base_rates(rows.Y, rows.observed)), rows.Y.shape)
         found = np.empty(rows.Y.shape)
         unfitted = self.model_.settled() if hasattr(self.model_, "settled") else self.model
-        fold = np.arange(len(rows)) % FOLDS
+        fold = np.random.default_rng(1).permutation(len(rows)) % FOLDS  # rows may come in a regular order
         for held in (fold == part for part in range(FOLDS)):
             fitted = clone(unfitted).fit(X[~held], rows.Y[~held], observed=rows.observed[~held])
             found[held] = log_odds(fitted.posterior(X[held]).probabilities())
