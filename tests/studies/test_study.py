@@ -252,10 +252,8 @@ def test_the_default_model_is_what_a_campaign_learns_by(tmp_path, small, plan):
     for strategy, word in (("random", Random()), ("default_items", "items"), ("default_pairs", "pairs")):
         made, used = own.make_model(("default", strategy), 1), Campaign(small.hide(), strategy=word).model
         assert type(made) is type(used)
-        assert (
-            made.get_params()["kernel" if strategy == "default_pairs" else "models"]
-            == used.get_params()["kernel" if strategy == "default_pairs" else "models"]
-        )
+        parameter = "kernel" if strategy == "default_pairs" else "model"
+        assert made.get_params()[parameter] == used.get_params()[parameter]
     study = run_study(small, own, tmp_path, jobs=1)
     assert study.table.distinct("model", "strategy") == [("default", strategy) for strategy in own.strategies]
 

@@ -8,8 +8,8 @@ from labelwise._lazy import Late, attach
 __getattr__, __dir__, __all__ = attach(__name__, __file__)  # the names are in __init__.pyi
 
 BY_NAME = {
-    "semi_supervised": Late(__name__, "SemiSupervised"),  # the default where whole items are asked
     "auto": Late(__name__, "AutoModel"),
+    "semi_supervised": Late(__name__, "SemiSupervised"),  # the default where whole items are asked
     "label_gp": Late(__name__, "LabelGP"),
     "binary_relevance": Late(__name__, "BinaryRelevance"),
     "compressed_label_gp": Late(__name__, "CompressedLabelGP"),

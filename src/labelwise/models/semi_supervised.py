@@ -86,7 +86,8 @@ class SemiSupervised(LabelModel):
 
     def posterior(self, X: Any) -> LabelPosterior:
         """Beliefs of the model about the items X."""
-        return self.model_.posterior(self._prepared(self._check_items(X)))
+        X = self._check_items(X)
+        return self.model_.posterior(self._prepared(X))
 
     def _prepared(self, X: Any) -> Any:
         return X if self.features_ is None else self.features_(X)
