@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from labelwise import Answer, BinaryRelevance, Campaign, Guard, LabelData, LabelGP, Random
+from labelwise import Answer, BinaryRelevance, Campaign, Costs, Guard, LabelData, LabelGP, Random
 from labelwise.campaign import refit_point
 from labelwise.campaign.guard import _precision, equally_long, strategy_evidence
 from labelwise.campaign.standing import Told
@@ -75,11 +75,11 @@ def test_a_bad_strategy_is_pulled_to_random_and_scores_as_random_does():
 
 def test_a_good_strategy_is_left_alone():
     shares, gains = [], []
-    for seed in range(4):
+    for seed in range(10):  # what ten random items tell of a strategy is little, so single campaigns differ much
         campaign, score = play(ByLength(longest=False), Guard(), seed, junk=280)
         shares.append(campaign.random_share())
         gains.append(score - play(Random(), 0.0, seed, junk=280)[1])
-    assert np.mean(shares) < 0.4
+    assert np.mean(shares) < 0.45
     assert np.mean(gains) > 0.03
 
 
@@ -110,6 +110,21 @@ def test_a_default_campaign_that_went_on_asks_what_a_fresh_one_asks():
             assert asked == [(question.item, question.reason) for question in questions]
         unbroken.tell(answerer.answers(questions))
     assert unbroken._evidence[1] != 0.0
+
+
+def test_the_guard_compares_answers_that_took_equally_long(monkeypatch):
+    campaign, _ = play(ByLength(longest=False), Guard(), seed=0, answers=70)
+    given = []
+    monkeypatch.setattr(
+        "labelwise.campaign.loop.strategy_evidence", lambda told, X, learn, rng, seconds: given.append(seconds) or 0.0
+    )
+    for costs in (Costs.short_text(), Costs.picture()):
+        again = Campaign(campaign.data, strategy=campaign.strategy, control=Guard(), costs=costs)
+        again.tell(campaign.answers[:64])
+        again.random_share()
+        assert given[-1].sum() == pytest.approx(again.spent().seconds)
+        assert given[-1].size == again._book.told(64).rows.size
+    assert given[0].sum() > given[1].sum()
 
 
 @pytest.mark.parametrize("after", [64, 71, 79])

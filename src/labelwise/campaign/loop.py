@@ -242,7 +242,8 @@ class Campaign:
             told = self._book.told(point)
             rng = np.random.default_rng([self.random_state, point, 3])
             learn = self._learner(told, self._settled_model(point))
-            self._evidence = (point, strategy_evidence(told, self._data.X, learn, rng))
+            seconds = self._book.seconds(self.costs, point)
+            self._evidence = (point, strategy_evidence(told, self._data.X, learn, rng, seconds))
         of_strategy = getattr(self.strategy, "trust", None)
         return self.control.share(self.strategy.target, self._evidence[1], of_strategy)
 
