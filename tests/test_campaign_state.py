@@ -64,7 +64,7 @@ def test_the_schedule_does_not_depend_on_when_the_campaign_was_asked_or_how_the_
         campaign.ask(1)
         last_fit = max(i for i, (verb, _) in enumerate(diary) if verb == "fit")
         diaries.append((diary[last_fit], sum(count for _, count in diary[last_fit + 1 :])))
-    assert set(diaries) == {(("fit", 3 * 18), 3 * 2)}  # 19 answers, one of them a correction, then two more
+    assert set(diaries) == {(("fit", 3 * 17), 3 * 3)}  # 18 answers, one of them a correction, then three more
 
 
 def test_fits_from_scratch_come_at_the_stated_counts_and_additions_between():
@@ -75,16 +75,16 @@ def test_fits_from_scratch_come_at_the_stated_counts_and_additions_between():
         campaign.tell(answer)
         assert len(diary) == before  # telling alone teaches nothing: the next ask does
         campaign.ask(1)
-        expected = ("fit", 3 * i) if i in (1, 2, 3, 4, 5, 7, 9, 12) else ("partial_fit", 3)
+        expected = ("fit", 3 * i) if i in (1, 2, 3, 5, 8, 12) else ("partial_fit", 3)
         assert diary[before:] == [expected]
 
 
-def test_refit_points_grow_by_a_quarter():
+def test_refit_points_grow_by_half():
     points = sorted({refit_point(n) for n in range(1000)})
-    assert points[:12] == [0, 1, 2, 3, 4, 5, 7, 9, 12, 15, 19, 24]
-    assert all(later - point <= max(1, -(-point // 4)) for point, later in pairwise(points))
+    assert points[:12] == [0, 1, 2, 3, 5, 8, 12, 18, 27, 41, 62, 93]
+    assert all(later - point <= max(1, -(-point // 2)) for point, later in pairwise(points))
     assert all(refit_point(n) <= n for n in range(1000)) and all(refit_point(p) == p for p in points)
-    assert [refit_point(100, at_least=k) for k in (0, 93, 94, 95, 100)] == [94, 94, 94, 95, 100]
+    assert [refit_point(100, at_least=k) for k in (0, 92, 93, 94, 100)] == [93, 93, 93, 94, 100]
 
 
 def test_a_model_without_partial_fit_is_fitted_on_everything():

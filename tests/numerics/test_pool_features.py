@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -77,3 +78,22 @@ def test_evidence_decides_between_weightings():
 def test_copies_share_it():
     features = PoolFeatures(np.ones(3), np.zeros((3, 1)))
     assert copy.deepcopy({"pool": (features,)})["pool"][0] is features
+
+
+def test_the_rows_of_the_pool_are_computed_once_and_equal_those_of_a_copy():
+    X = sp.random_array((300, 250), density=0.1, format="csr", rng=np.random.default_rng(0))
+    features = PoolFeatures.of(X, np.ones(250), rank=20)
+    rows = features(X)
+    assert features(sp.csr_array(X)) is rows
+    copied = features(X.copy())
+    assert copied is not rows
+    np.testing.assert_array_equal(copied.toarray(), rows.toarray())
+
+
+def test_saved_features_leave_the_pool_behind():
+    X = sp.random_array((300, 250), density=0.1, format="csr", rng=np.random.default_rng(0))
+    features = PoolFeatures.of(X, np.ones(250), rank=20)
+    features(X)
+    again = pickle.loads(pickle.dumps(features))
+    assert set(vars(again)) == {"weights", "directions"}
+    np.testing.assert_array_equal(again(X).toarray(), features(X).toarray())

@@ -224,16 +224,16 @@ class AnswerBook:
 
 
 def refit_point(n_answers: int, at_least: int = 0) -> int:
-    """How many of the answers the last fit from scratch has seen: the largest of 0, 1, 2, 3, 4, 5, 7, 9, 12, ... ≤ n.
+    """How many of the answers the last fit from scratch has seen: the largest of 0, 1, 2, 3, 5, 8, 12, 18, ... ≤ n.
 
     A function of the count alone, so that a campaign rebuilt from its answers fits where the unbroken one did.
 
     >>> [refit_point(n) for n in (0, 1, 6, 7, 100)]
-    [0, 1, 5, 7, 94]
+    [0, 1, 5, 5, 93]
     >>> refit_point(100, at_least=97)
     97
     """
     point = 0
-    while (following := max(point + 1, -(-5 * point // 4))) <= n_answers:
+    while (following := max(point + 1, -(-3 * point // 2))) <= n_answers:
         point = following
     return max(point, at_least)

@@ -79,7 +79,7 @@ class Campaign:
 
     The state of a campaign is its data, its settings and the list of answers. A campaign rebuilt from the same three
     has the same beliefs and asks the same next question. The model is derived from them. It is fitted from scratch
-    after 1, 2, 3, 4, 5, 7, 9, 12, ... answers (each step a quarter more than the one before); in between, its
+    after 1, 2, 3, 5, 8, 12, 18, ... answers (each step half as many again as the one before); in between, its
     `partial_fit` adds new answers. A model without `partial_fit` is fitted on everything each time.
 
     Parameters

@@ -7,7 +7,7 @@ that what was learnt of one word holds for its neighbours, too: latent semantic 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,23 +41,43 @@ class PoolFeatures:
 
     weights: FloatArray  # (d,) of the columns
     directions: FloatArray  # (d, r)
+    _of_pool: ClassVar[tuple[sp.csr_array, sp.csr_array | None] | None] = None  # the pool and, once asked for, its rows
 
     @classmethod
     def of(cls, X: sp.csr_array, weights: FloatArray, rank: int = RANK) -> PoolFeatures:
-        """From all items of a pool (n, d)."""
+        """From all items of a pool (n, d), whose rows are then computed only once."""
         n = X.shape[0]
         some = X[np.unique(np.linspace(0, n - 1, min(n, MAX_ROWS)).round().astype(np.intp))]
-        return cls(weights, main_directions(_weighted_rows(some, weights), min(rank, min(some.shape) // 2)))
+        made = cls(weights, main_directions(_weighted_rows(some, weights), min(rank, min(some.shape) // 2)))
+        made._keep(X, None)
+        return made
 
     def __call__(self, X: Any) -> sp.csr_array:
         """(n, d + r) the features of these rows."""
-        rows = _weighted_rows(sp.csr_array(X, dtype=np.float64), self.weights)
+        X = sp.csr_array(X, dtype=np.float64)
+        if self._of_pool is None or not _same_memory(X, self._of_pool[0]):
+            return self._computed(X)
+        pool, rows = self._of_pool
+        if rows is None:
+            rows = self._computed(pool)
+            self._keep(pool, rows)
+        return rows
+
+    def _computed(self, X: sp.csr_array) -> sp.csr_array:
+        rows = _weighted_rows(X, self.weights)
         along = unit_rows(np.asarray(rows @ self.directions))  # (n, r)
         return sp.csr_array(sp.hstack([rows, sp.csr_array(along)], format="csr") * np.sqrt(0.5))
 
+    def _keep(self, pool: sp.csr_array, rows: sp.csr_array | None) -> None:
+        object.__setattr__(self, "_of_pool", (pool, rows))
+
     def __deepcopy__(self, memo: Any) -> PoolFeatures:
-        """Itself: nothing in it is ever changed, and copies of a model may share it."""
+        """Itself: what it computes never changes, and copies of a model may share it."""
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the pool: a saved model is none the larger for it."""
+        return {"weights": self.weights, "directions": self.directions}
 
 
 def learn_pool_features(X: Any) -> tuple[PoolFeatures, ...]:
@@ -102,6 +122,17 @@ def main_directions(X: sp.csr_array, k: int) -> FloatArray:
     _, _, V = randomized_svd(X, k, n_iter=POWER_STEPS, random_state=0)  # V (k, d)
     largest = V[np.arange(len(V)), np.abs(V).argmax(axis=1)]
     return np.ascontiguousarray((V * np.where(largest < 0, -1.0, 1.0)[:, None]).T)
+
+
+def _same_memory(X: sp.csr_array, other: sp.csr_array) -> bool:
+    """Whether two arrays are made of the same numbers in memory, not only of equal ones.
+
+    >>> X = sp.csr_array(np.eye(2))
+    >>> _same_memory(sp.csr_array(X), X), _same_memory(X.copy(), X)
+    (True, False)
+    """
+    places = [[part.ctypes.data for part in (each.data, each.indices, each.indptr)] for each in (X, other)]
+    return X.shape == other.shape and X.nnz == other.nnz and places[0] == places[1]
 
 
 def _weighted_rows(X: sp.csr_array, weights: FloatArray) -> sp.csr_array:
