@@ -30,5 +30,5 @@ def test_tags_can_be_learnt_from_the_words_but_not_at_once():
         f1_score(Y[300:], BinaryRelevance().fit(X[:n], Y[:n]).predict(X[300:]), average="micro") for n in (40, 300)
     ]
     assert scores[0] < 0.75 < scores[1]
-    assert len({wording for _, wordings in (*STORIES, *TONES) for wording in wordings}) > 40
+    assert len({wording for story in (*STORIES, *TONES) for wording in story["wordings"]}) > 40
     assert np.unique(Y, axis=0).shape[0] > 100
