@@ -30,7 +30,7 @@ from _labelling_kill import kill_rounds, postgresql_server
 from labelwise import Answer, LabelData
 from labelwise.labelling import Project
 from labelwise.labelling.store.trainings import read_trainings
-from labelwise.labelling.training.start_worker import start_worker
+from labelwise.labelling.training.worker_process import start_worker
 
 SIZES = {  # items, labels, people, seconds of load, seconds of burst, kill rounds
     "quick": (5_000, 50, 20, 6.0, 3.0, 3),

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from labelwise.hints.words import Vocabulary, label_weights, stem, words_of
+from labelwise.hints.words import PoolVocabulary, label_weights, stem, words_of
 from labelwise.records import Label
 
 
 def weights(features, *labels):
-    found = label_weights(Vocabulary.of(features), [Label.of(each) for each in labels], len(features))
+    found = label_weights(PoolVocabulary.of(features), [Label.of(each) for each in labels], len(features))
     assert found.shape == (len(features), len(labels))
     return found.toarray()
 
@@ -101,5 +101,5 @@ def test_ten_thousand_labels_are_no_matter():
         for c in "klmnopqrstuvwxyzabcd"
     ]
     names = [f"{name} {number}" for number, name in enumerate(names)]
-    found = label_weights(Vocabulary.of(["abk", "thing", "zzz"]), [Label(name) for name in names], 3)
+    found = label_weights(PoolVocabulary.of(["abk", "thing", "zzz"]), [Label(name) for name in names], 3)
     assert found.shape == (3, 10_000) and found.nnz > 0 and not found[[1]].nnz

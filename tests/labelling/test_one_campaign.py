@@ -92,7 +92,8 @@ def test_the_protocol_of_the_studies_through_a_project_gives_the_same_picks(tmp_
         spent, last = campaign.spent(), result.rows[-1]
         paid = tuple(last[name] for name in ("items_read", "readings", "answers"))
         assert (spent.items, spent.readings, spent.answers) == paid
-        figures = evaluate(campaign.believe(test.X).probabilities(), test.Y.toarray())
+        beliefs = campaign.believe(test.X)
+        figures = evaluate(beliefs.probabilities(), test.Y.toarray(), campaign.decide(beliefs))
         assert [figures[name] for name in METRICS] == pytest.approx([last[name] for name in METRICS], rel=1e-9)
 
 

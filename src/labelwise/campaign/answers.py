@@ -14,12 +14,11 @@ from labelwise.campaign.questions import did_you_mean, embed_rows
 from labelwise.campaign.standing import RandomAnswers, Told
 from labelwise.numerics.arrays import FloatArray
 from labelwise.records import Answer, LabelData, Question
+from labelwise.records.asking import CONTROL, START_REASON
 from labelwise.records.costs import Costs, Spent
 
 Bools = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
-CONTROL = "control"  # the reason of a question of the random share
-START_REASON = "start"  # the reason of a question about the random items that a campaign starts from
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from labelwise.campaign.answers import CONTROL, START_REASON, AnswerBook, refit_point
+from labelwise.campaign.answers import AnswerBook, refit_point
 from labelwise.campaign.defaults import START, default_decision, default_model, default_strategy, is_left_open
 from labelwise.campaign.guard import Guard, evidence_point, strategy_evidence
 from labelwise.campaign.hinting import HintLearner
@@ -22,6 +22,7 @@ from labelwise.numerics.choosing import random_items, random_pairs
 from labelwise.posterior import LabelPosterior, LimitedPosterior
 from labelwise.posterior.wrapped import StreamedPosterior
 from labelwise.records import Answer, Label, LabelData, Question, features_by_name, in_shards
+from labelwise.records.asking import CONTROL, START_REASON
 from labelwise.records.costs import Costs, Spent
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.stats import t as student
 
-from labelwise.campaign.estimates import IntervalEstimate, MicroF1, calibration, draw_items, with_interval
+from labelwise.campaign.estimates import LEVEL, IntervalEstimate, MicroF1, calibration, draw_items, with_interval
 from labelwise.posterior import LabelPosterior
 from labelwise.records.costs import Spent
 
@@ -222,7 +222,6 @@ def _first_columns(values: Any, like: npt.NDArray[Any]) -> Any:
 RATES = (0.25, 0.5, 0.75, 1.0, 1.5)  # how fast a curve may flatten out: its distance from the end falls as n**-rate
 MOST_POINTS = 24  # of the course, evenly spread in log n: neighbouring trainings tell nearly the same
 MIN_POINTS = 5  # points that a forecast needs
-LEVEL = 0.9  # of intervals
 
 Floats = npt.NDArray[np.float64]
 

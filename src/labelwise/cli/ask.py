@@ -70,7 +70,7 @@ def ask(
 def _worker_beside(project: Project) -> Iterator[Callable[[], bool]]:
     """A worker in a process of its own, unless one is running already; a function that tells whether it lives."""
     from labelwise.labelling.training.locks import worker_is_running
-    from labelwise.labelling.training.start_worker import start_worker
+    from labelwise.labelling.training.worker_process import start_worker
 
     worker = None if worker_is_running(project.store) else start_worker(project.store)
     try:

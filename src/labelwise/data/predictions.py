@@ -18,8 +18,8 @@ from labelwise.data.formats.csv import comma_lines
 from labelwise.data.formats.parquet import pyarrow
 from labelwise.data.formats.table.labels import join_tags
 from labelwise.files import AnyPath, split_name, writing
+from labelwise.records.labels import SEPARATOR
 
-SEPARATOR = ";"
 DIGITS = 6  # of a probability, after the point
 
 Columns = dict[str, list[Any]]

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import randomized_svd
 
-from labelwise.hints.words import Vocabulary, term_weights
+from labelwise.hints.words import PoolVocabulary, term_weights
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.feature_scaling import unit_rows
 from labelwise.records import LabelData, in_shards
@@ -44,13 +44,13 @@ class PoolWords:
     Parameters
     ----------
     X : (n, d) csr_array, the pool or a sample of it
-    vocabulary : Vocabulary
+    vocabulary : PoolVocabulary
     is_counts : bool
         Whether values are whole numbers; then rare terms are weighted up, otherwise they are taken to be so already.
     """
 
     X: sp.csr_array
-    vocabulary: Vocabulary
+    vocabulary: PoolVocabulary
     is_counts: bool
 
     @classmethod
@@ -63,7 +63,7 @@ class PoolWords:
         X = sp.csr_array(X)
         if X.nnz == 0 or X.data.min() < 0:
             return None
-        return cls(X, Vocabulary.of(data.feature_names), bool((X.data == np.rint(X.data)).all()))
+        return cls(X, PoolVocabulary.of(data.feature_names), bool((X.data == np.rint(X.data)).all()))
 
     @cached_property
     def term_weights(self) -> FloatArray:

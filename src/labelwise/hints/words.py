@@ -53,7 +53,7 @@ def stem(word: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Vocabulary:
+class PoolVocabulary:
     """Features by the stems of their names. A feature of several words is there if a label has all of them."""
 
     words: frozenset[str]
@@ -62,7 +62,7 @@ class Vocabulary:
     stems: tuple[str, ...]  # sorted
 
     @classmethod
-    def of(cls, feature_names: Sequence[str]) -> Vocabulary:
+    def of(cls, feature_names: Sequence[str]) -> PoolVocabulary:
         words, columns, phrases = set(), {}, {}  # type: ignore[var-annotated]
         for column, name in enumerate(feature_names):
             found = words_of(name)
@@ -122,7 +122,7 @@ class Vocabulary:
         return [longer for longer in self.stems[start:stop] if longer != each]
 
 
-def label_weights(vocabulary: Vocabulary, labels: Sequence[Label], n_features: int) -> sp.csc_array:
+def label_weights(vocabulary: PoolVocabulary, labels: Sequence[Label], n_features: int) -> sp.csc_array:
     """(d, q) how much each feature stands for each label; an empty column where a label has no word among them.
 
     A word counts log(q / labels with it) / log q: one in every label's name, as TAG in TAG_art, says nothing.

@@ -10,7 +10,7 @@ from labelwise.data import make_digit_pictures, make_tickets
 from labelwise.labelling.project import Project
 from labelwise.records import LabelData
 
-START = 20  # items of each that are labelled already
+N_KNOWN = 20  # items of each that are labelled already
 
 
 def make_demo_projects(path: str | Path, random_state: int = 0) -> list[Path]:
@@ -30,7 +30,7 @@ def make_demo_projects(path: str | Path, random_state: int = 0) -> list[Path]:
 def _started(data: LabelData) -> LabelData:
     """The same items, with the labels of the first few known."""
     known = np.zeros(data.Y.shape, dtype=bool)
-    known[:START] = True
+    known[:N_KNOWN] = True
     return LabelData.from_arrays(
         data.X,
         data.Y.multiply(known).tocsr(),

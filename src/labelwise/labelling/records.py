@@ -12,9 +12,9 @@ from labelwise.records.asking import Question, Timing
 if TYPE_CHECKING:
     from labelwise.campaign import Costs
 
+EVENT_KINDS = ("answer", "skip", "undo")
+IN_WORDS: dict[str, bool | None] = {"yes": True, "no": False, "unsure": None}  # what can be said of a label
 GIVEN = "given"  # the reason of labels that came with the items
-CONTROL = "control"  # the reason of the random share
-START = "start"  # the reason of the random items that are answered in full before the strategy takes over
 TOLD = "told"  # the reason of answers nobody was asked for
 SETTLED = "settled"  # the reason of answers that stand whatever others said
 

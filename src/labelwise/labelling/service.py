@@ -29,7 +29,7 @@ from labelwise.labelling.leases import (
     why_none,
 )
 from labelwise.labelling.people import check_person
-from labelwise.labelling.records import CONTROL, GIVEN, SETTLED, TOLD, Lease, Receipt, Settings
+from labelwise.labelling.records import GIVEN, SETTLED, TOLD, Lease, Receipt, Settings
 from labelwise.labelling.store import Store
 from labelwise.labelling.store.events import (
     NewEvent,
@@ -62,7 +62,7 @@ from labelwise.labelling.store.questions import (
     withdraw,
 )
 from labelwise.labelling.store.schema import WHOLE_ITEM
-from labelwise.records.asking import Answer, Timing
+from labelwise.records.asking import CONTROL, Answer, Timing
 
 Values = Mapping[str, bool | None]  # None is unsure
 

@@ -6,8 +6,8 @@ from labelwise.models.base import LabelModel as LabelModel
 from labelwise.models.binary_relevance import BinaryRelevance as BinaryRelevance
 from labelwise.models.compressed.model import CompressedLabelGP as CompressedLabelGP
 from labelwise.models.factors.cooccurrence_factors import CooccurrenceFactors as CooccurrenceFactors
+from labelwise.models.factors.cooccurrence_factors import LatentFactors as LatentFactors
 from labelwise.models.factors.cooccurrence_transfer import CooccurrenceTransfer as CooccurrenceTransfer
-from labelwise.models.factors.latent_factors import LatentFactors as LatentFactors
 from labelwise.models.hinted import HintedModel as HintedModel
 from labelwise.models.label_gp.model import LabelGP as LabelGP
 from labelwise.models.mixture.model import LabelMixtureGP as LabelMixtureGP

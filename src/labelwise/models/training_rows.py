@@ -10,6 +10,9 @@ import scipy.sparse as sp
 
 from labelwise.numerics.arrays import BoolArray, IntArray
 
+COMPLETE_ROWS = 30  # with so many rows answered in full, a kernel is chosen on them alone
+COMPLETION_ROUNDS = 3  # else: complete the rows, choose again, and so on
+
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:

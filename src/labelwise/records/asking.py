@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 QUESTION_KINDS = ("item", "pair", "further", "sweep")
 MAX_SECONDS = 1800.0  # nobody looks at one item for longer: the tab was left open
+CONTROL = "control"  # the reason of a question of the random share
+START_REASON = "start"  # the reason of a question about the random items that are answered in full at first
 MAX_PICKS = 100_000  # labels in one answer
 
 

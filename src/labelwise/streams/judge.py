@@ -20,7 +20,7 @@ from labelwise.decisions import ClassMass, Decision, ExpectedF1, LabelTally, Thr
 from labelwise.numerics.metrics import log_loss, precision_at
 from labelwise.posterior import BoolArray, FloatArray, LabelPosterior, MarginalPosterior
 
-PRECISION_AT = (1, 3)  # precision@k for these k
+STREAM_PRECISION_AT = (1, 3)  # precision@k for these k
 RULE_NAMES = ("class_mass", "expected_f1", "expected_f1_per_item", "threshold", "top_labels")
 TWO_PASS_RULES = ("class_mass", "expected_f1")  # which label an item gets depends on all other items
 Counts = npt.NDArray[np.float64]
@@ -108,8 +108,8 @@ class Score:
     present: Counts = field(default_factory=_none)  # (q,)
     loss: float = 0.0  # −log p(truth), summed
     entries: int = 0  # of which the loss is the sum
-    top_hits: Counts = field(default_factory=lambda: np.zeros(len(PRECISION_AT)))
-    top_rows: Counts = field(default_factory=lambda: np.zeros(len(PRECISION_AT)))
+    top_hits: Counts = field(default_factory=lambda: np.zeros(len(STREAM_PRECISION_AT)))
+    top_rows: Counts = field(default_factory=lambda: np.zeros(len(STREAM_PRECISION_AT)))
 
     def __add__(self, other: Score) -> Score:
         parts = {name: getattr(self, name) + getattr(other, name) for name in ("rows", "loss", "entries")}
@@ -130,7 +130,7 @@ class Score:
         return {
             "micro_f1": float(2 * self.hits.sum() / size) if size else math.nan,
             "macro_f1": float(known.mean()) if known.size else math.nan,
-            **{f"precision_at_{k}": float(value) for k, value in zip(PRECISION_AT, at_k, strict=True)},
+            **{f"precision_at_{k}": float(value) for k, value in zip(STREAM_PRECISION_AT, at_k, strict=True)},
             "log_loss": self.loss / self.entries if self.entries else math.nan,
         }
 
@@ -168,9 +168,9 @@ def belief_score(probabilities: FloatArray, truth: BoolArray, observed: BoolArra
     loss = log_loss(probabilities[known], truth[:, own][known]) * entries if entries else 0.0
     full = slice(None) if observed is None else observed.all(1)
     ranked = padded(probabilities, q, -1.0)[full]
-    cuts = [k for k in PRECISION_AT if k <= probabilities.shape[1] and len(ranked)]
-    hits = [precision_at(ranked, truth[full], k) * len(ranked) if k in cuts else 0.0 for k in PRECISION_AT]
-    rows = [len(ranked) if k in cuts else 0 for k in PRECISION_AT]
+    cuts = [k for k in STREAM_PRECISION_AT if k <= probabilities.shape[1] and len(ranked)]
+    hits = [precision_at(ranked, truth[full], k) * len(ranked) if k in cuts else 0.0 for k in STREAM_PRECISION_AT]
+    rows = [len(ranked) if k in cuts else 0 for k in STREAM_PRECISION_AT]
     return Score(loss=loss, entries=entries, top_hits=np.array(hits), top_rows=np.array(rows, dtype=float))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from time import perf_counter
@@ -134,7 +134,7 @@ def simulate(
     schedule: Schedule | None = None,
     seed: int = 0,
     test: LabelData | None = None,
-    on_round: Callable[[int, Row], None] | None = None,
+    decision: Any = None,
 ) -> Result:
     """Run one campaign on data whose labels are all known and keep the score on a test set.
 
@@ -151,8 +151,8 @@ def simulate(
         first two whatever the model and the strategy.
     test : LabelData, optional
         A published test set; else a random share of the items. Never what the strategy happened to leave over.
-    on_round : callable, optional
-        Called with the round and its row of figures after each evaluation.
+    decision : object with `decide(posterior)`, optional
+        As in `Campaign`: what the F1 measures judge; by default the default decision.
 
     Returns
     -------
@@ -179,7 +179,13 @@ def simulate(
     check_enough(pool, schedule, target)
     answerer, score = Answerer(pool), _Score(test)
     campaign = Campaign(
-        pool.hide(), model=model, strategy=strategy, start=schedule.start, costs=schedule.costs, random_state=seed
+        pool.hide(),
+        model=model,
+        strategy=strategy,
+        decision=decision,
+        start=schedule.start,
+        costs=schedule.costs,
+        random_state=seed,
     )
     start = schedule.start * (pool.n_labels if target == "pairs" else 1)  # questions
     rows: list[Row] = []
@@ -192,8 +198,6 @@ def simulate(
         whole = number == 0 or target == "items"
         asked.append(tuple(dict.fromkeys((q.item, None if whole else q.labels[0]) for q in questions)))
         rows.append({"round": number, "questions": len(asked[-1]), **score.after(campaign, seconds_asking)})
-        if on_round is not None:
-            on_round(number, rows[-1])
     return Result(tuple(rows), tuple(asked))
 
 
@@ -235,7 +239,7 @@ class _Score:
         began = perf_counter()
         campaign.believe(self._X[:1])  # fits; what comes after is prediction only
         seconds_fitting = perf_counter() - began
-        spent = campaign.spent()
+        spent, beliefs = campaign.spent(), campaign.believe(self._X)
         return {
             "items_read": spent.items,
             "readings": spent.readings,
@@ -243,7 +247,7 @@ class _Score:
             "cost": spent.cost,
             "seconds_asking": seconds_asking,
             "seconds_fitting": seconds_fitting,
-            **evaluate(campaign.believe(self._X).probabilities(), self._truth),
+            **evaluate(beliefs.probabilities(), self._truth, campaign.decide(beliefs)),
         }
 
 

@@ -25,7 +25,7 @@ from labelwise.studies.simulate import Result, Schedule, check_enough, simulate,
 from labelwise.studies.sources import scaled
 from labelwise.studies.tables import Table
 
-RUN_FORMAT = 3  # part of every run's name: raise it when a run's content or meaning changes
+RUN_FORMAT = 4  # part of every run's name: raise it when a run's content or meaning changes
 
 
 def fingerprint(data: LabelData) -> str:
@@ -416,7 +416,7 @@ def _facts(one: StudySet) -> dict[str, Any]:
         "schedule": asdict(plan.schedule),
         "data": _described(one.data),
         "test": None if one.test is None else _described(one.test),
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+        "versions": {"python": platform.python_version(), **package_versions()},
     }
 
 
@@ -428,6 +428,11 @@ def _described(data: LabelData) -> dict[str, Any]:
         "labels_per_item": round(data.cardinality, 4),
         "fingerprint": fingerprint(data),
     }
+
+
+def package_versions() -> dict[str, str]:
+    """The versions that results are kept with."""
+    return {name: _version(name) for name in PACKAGES}
 
 
 def _version(package: str) -> str:

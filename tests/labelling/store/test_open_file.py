@@ -19,7 +19,7 @@ from labelwise.labelling import Project, StoreError
 from labelwise.labelling.errors import ProjectFileReplaced
 from labelwise.labelling.store import open_file
 from labelwise.labelling.store.engine import read_value
-from labelwise.labelling.training.start_worker import start_worker
+from labelwise.labelling.training.worker_process import start_worker
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="elsewhere a file that is open cannot be replaced")
 REFUSED = "replaced or deleted while it was open; nothing was saved; stop the server"

@@ -12,7 +12,7 @@ from labelwise import Answer
 from labelwise.labelling import Project, WorkerBusy
 from labelwise.labelling.figures.status import status_of
 from labelwise.labelling.training.locks import only_worker, worker_is_running
-from labelwise.labelling.training.start_worker import start_worker
+from labelwise.labelling.training.worker_process import start_worker
 from labelwise.models import BinaryRelevance
 
 SAID = {"left": True, "low": False, "far": False}

@@ -390,7 +390,7 @@ def test_default_label_covariance_has_the_variances_of_probabilities():
 def test_samples_follow_the_model_in_blocks(model, monkeypatch):
     X, _ = problem()
     beliefs = model.posterior(X[40:46])
-    monkeypatch.setattr("labelwise.models.compressed.posterior.BLOCK_NUMBERS", 2 * 36)
+    monkeypatch.setattr("labelwise.models.compressed.model.BLOCK_NUMBERS", 2 * 36)
     drawn = beliefs.sample_labels(3000, np.random.default_rng(0))
     np.testing.assert_allclose(drawn.mean(0), beliefs.probabilities(), atol=0.05)
     whole = LabelPosterior.sample_labels(beliefs, 3000, np.random.default_rng(1))

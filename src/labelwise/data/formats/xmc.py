@@ -18,6 +18,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from labelwise.data.errors import FormatError, Problem, refuse_losses, shown
+from labelwise.data.formats.arff.header import BLANKS
 from labelwise.data.formats.cells import (
     ROWS_AT_ONCE,
     check_dtype,
@@ -34,7 +35,6 @@ from labelwise.records import LabelData
 HEADER = re.compile(r"\s*([0-9]{1,15})\s+([0-9]{1,15})\s+([0-9]{1,15})\s*")
 MOST = 10**9 - 1  # the largest index where no header limits it
 MOST_UNNAMED = 200_000  # labels that get names by their numbers, whatever the file holds
-BLANKS = " \t\r\n"
 Shape = tuple[int | None, int, int]
 
 

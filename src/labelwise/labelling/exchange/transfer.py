@@ -38,7 +38,7 @@ from labelwise.labelling.exchange.label_studio_api import LabelStudio
 from labelwise.labelling.exchange.label_studio_tasks import data_digest, task_key
 from labelwise.labelling.exchange.sources import read_new, read_pool
 from labelwise.labelling.project import Project
-from labelwise.labelling.records import Event, ExpectedLabels
+from labelwise.labelling.records import EVENT_KINDS, IN_WORDS, Event, ExpectedLabels
 from labelwise.labelling.store.annotations import write_tasks
 from labelwise.labelling.store.items import item_ids
 from labelwise.labelling.store.schema import STUDIO
@@ -46,8 +46,6 @@ from labelwise.records import LabelData, Timing
 
 COLUMNS = ("event", "at", "who", "kind", "item", "asked", "reason", "undoes")
 TIME_COLUMNS = tuple(each.name for each in fields(Timing))  # blank, or not there, where nothing is known
-KINDS = ("answer", "skip", "undo")
-WORDS: dict[str, bool | None] = {"yes": True, "no": False, "unsure": None}
 
 
 def export_labels(project: Project, out: str, *, raw_csv: bool = False) -> int:
@@ -347,7 +345,7 @@ def _row(event: Event) -> dict[str, Any]:
 
 
 def _long(events: Iterable[Event]) -> Iterator[dict[str, Any]]:
-    words = {value: word for word, value in WORDS.items()}
+    words = {value: word for word, value in IN_WORDS.items()}
     for event in events:
         for label, value in event.values.items():
             yield {**_row(event), "label": label, "value": words[value]}
@@ -356,8 +354,8 @@ def _long(events: Iterable[Event]) -> Iterator[dict[str, Any]]:
 
 
 def _head(row: dict[str, Any]) -> dict[str, Any]:
-    if row["kind"] not in KINDS:
-        raise ValueError(f"found the kind {row['kind']!r}, expected {', '.join(KINDS)}")
+    if row["kind"] not in EVENT_KINDS:
+        raise ValueError(f"found the kind {row['kind']!r}, expected {', '.join(EVENT_KINDS)}")
     at = datetime.fromisoformat(row["at"])
     if at.tzinfo is None:
         raise ValueError(f"found the time {row['at']!r} without a zone; write +00:00 after it")
@@ -390,6 +388,6 @@ def _json_values(values: Any) -> dict[str, bool | None]:
 def _csv_value(label: str, word: str) -> dict[str, bool | None]:
     if not label:
         return {}
-    if word not in WORDS:
-        raise ValueError(f"found {word!r} for the label {label!r}, expected {', '.join(WORDS)}")
-    return {label: WORDS[word]}
+    if word not in IN_WORDS:
+        raise ValueError(f"found {word!r} for the label {label!r}, expected {', '.join(IN_WORDS)}")
+    return {label: IN_WORDS[word]}

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from labelwise.labelling.figures.agreement import krippendorff_alpha
 from labelwise.labelling.figures.times import PersonTime, time_spent
-from labelwise.labelling.records import CONTROL, Settings
+from labelwise.labelling.records import Settings
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.store.browsing import answers_by_day, count_answered_items, next_questions
 from labelwise.labelling.store.events import read_given_answers, read_votes, voters_count
@@ -23,6 +23,7 @@ from labelwise.labelling.store.questions import count_ready, open_leases
 from labelwise.labelling.store.schema import NO, UNSURE, WHOLE_ITEM, YES
 from labelwise.labelling.store.trainings import last_good, last_training, read_course
 from labelwise.labelling.training.locks import worker_is_running
+from labelwise.records.asking import CONTROL
 
 NEXT = 100  # questions and answers to look ahead
 

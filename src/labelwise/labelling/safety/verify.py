@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from labelwise.labelling.errors import ProjectError, StoreError
-from labelwise.labelling.records import Settings
+from labelwise.labelling.records import EVENT_KINDS, Settings
 from labelwise.labelling.safety.doubled import Doubled, find_doubled
 from labelwise.labelling.safety.replay import Votes, replay, replay_labels
 from labelwise.labelling.store import Location, schema
@@ -43,7 +43,6 @@ CHECKS = {  # name: what is looked at
     "doubled": "nobody answered one question twice at once",
 }
 ODD = ("times", "doubled")  # checks that find what is suspicious, not what is damaged
-KINDS = ("answer", "skip", "undo")
 FIRST_YEAR = 631_152_000.0  # 1990: no answer is older than that
 AHEAD = 86_400.0  # seconds that clocks of several machines may differ, at the very most
 
@@ -396,8 +395,8 @@ def _wrong_form(event: EventRow) -> Iterator[str]:
 
 
 def _wrong_content(event: EventRow, labels: Collection[int]) -> Iterator[str]:
-    if event.kind not in KINDS:
-        yield f"the kind is {event.kind!r}, not {', '.join(KINDS)}"
+    if event.kind not in EVENT_KINDS:
+        yield f"the kind is {event.kind!r}, not {', '.join(EVENT_KINDS)}"
     if event.asked != WHOLE_ITEM and event.asked not in labels:
         yield f"it was asked about label {event.asked}, which there is not"
     for label, value in event.values.items():

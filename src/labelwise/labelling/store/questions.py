@@ -12,10 +12,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import bindparam as given
 
-from labelwise.labelling.records import CONTROL as RANDOM_SHARE
 from labelwise.labelling.store.engine import insert_rows
 from labelwise.labelling.store.events import BY_PEOPLE, STANDS, UNDONE, WITH_VALUES
 from labelwise.labelling.store.schema import WHOLE_ITEM, event_values, events, leases, questions, trainings
+from labelwise.records.asking import CONTROL
 
 
 @dataclass(frozen=True)
@@ -196,8 +196,8 @@ def count_ready(connection: sa.Connection) -> int:
 
 def items_asked_at_random(connection: sa.Connection) -> list[int]:
     """Items that a question of the random share is about, ready or with somebody."""
-    ready = sa.select(questions.c.item).where(_IN_PLAN, questions.c.reason == RANDOM_SHARE)
-    out = sa.select(leases.c.item).where(leases.c.state == "open", leases.c.reason == RANDOM_SHARE)
+    ready = sa.select(questions.c.item).where(_IN_PLAN, questions.c.reason == CONTROL)
+    out = sa.select(leases.c.item).where(leases.c.state == "open", leases.c.reason == CONTROL)
     return sorted({*connection.execute(ready).scalars(), *connection.execute(out).scalars()})
 
 

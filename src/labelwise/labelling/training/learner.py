@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -23,10 +24,11 @@ from labelwise.labelling.store.labels import StoredLabels, last_change, read_lab
 from labelwise.labelling.store.timings import recent_times
 from labelwise.labelling.training.agreement_counts import Tally
 from labelwise.labelling.training.guesses import tell_hints
-from labelwise.labelling.training.times import costs_of_people, measured_times
 from labelwise.labelling.training.votes import UNKNOWN, History
 from labelwise.records import Features, LabelData
+from labelwise.records.costs import Costs
 from labelwise.records.label_data import word_count
+from labelwise.records.learnt_costs import MeasuredTimes, learn_costs
 
 
 @dataclass(frozen=True)
@@ -172,3 +174,23 @@ def agreement_of(tally: Tally, labels: StoredLabels) -> dict[str, Any]:
         "labels": {str(label): figures for label, *figures in by_label},
         "pairs": [[*names, counts.both, counts.same, counts.kappa] for names, counts in sorted(tally.pairs.items())],
     }
+
+
+def measured_times(rows: Sequence[sa.Row], words_of: Callable[[int], float]) -> MeasuredTimes:
+    """Stored times as columns; `words_of` says how long an item is, by its number."""
+    lengths = {item: words_of(item) for item in {row.item for row in rows}}
+    return MeasuredTimes(
+        seconds=np.array([row.seconds for row in rows], dtype=np.float64),
+        question=np.array([row.question for row in rows], dtype=np.str_),
+        words=np.array([lengths[row.item] for row in rows], dtype=np.float64),
+        answers=np.array([row.answers for row in rows], dtype=np.intp),
+        picked=np.array([row.by_key + row.by_search for row in rows], dtype=np.intp),
+        accepted=np.array([row.by_suggestion for row in rows], dtype=np.intp),
+    )
+
+
+def costs_of_people(times: MeasuredTimes, who: Sequence[str], prior: Costs) -> tuple[Costs, dict[str, Costs]]:
+    """The list of everybody together, close to `prior` while there is little, and of each, close to that of all."""
+    common = learn_costs(times, prior)
+    names = np.array(who, dtype=np.str_)
+    return common, {name: learn_costs(times.only(names == name), common) for name in dict.fromkeys(who)}

@@ -24,7 +24,7 @@ from labelwise.campaign.standing import forecast_gain
 from labelwise.labelling.errors import ProjectFileReplaced, StoreError
 from labelwise.labelling.figures.wording import counted
 from labelwise.labelling.items.features import telling_words, word_weights
-from labelwise.labelling.records import CONTROL, START, Settings
+from labelwise.labelling.records import Settings
 from labelwise.labelling.store import Store
 from labelwise.labelling.store.engine import pieces
 from labelwise.labelling.store.events import last_event, standing_skips
@@ -58,7 +58,7 @@ from labelwise.labelling.training.locks import only_worker
 from labelwise.labelling.training.model_files import TrainedLabeller
 from labelwise.labelling.training.snapshot import take_snapshot
 from labelwise.labelling.training.votes import SAID_NOTHING, UNKNOWN
-from labelwise.records.asking import Question
+from labelwise.records.asking import CONTROL, START_REASON, Question
 
 Entry = tuple[int, int]  # an item and a label, or WHOLE_ITEM, by number
 WORD_SAMPLE = 500  # items from which it is told what a word says
@@ -133,9 +133,9 @@ class Planner:
         if n > BATCH:
             asked += campaign.ask(n - len(asked), exclude=[*excluded, *map(self._as_excluded, asked)])
         self.exhausted_ = len(asked) < n
-        if self.pairs and asked and asked[-1].reason == START:  # the rest about the last item: it is read once
+        if self.pairs and asked and asked[-1].reason == START_REASON:  # the rest about the last item: it is read once
             more = campaign.ask(len(self.learner.labels.ids), exclude=[*excluded, *map(self._as_excluded, asked)])
-            asked += [each for each in more if (each.item, each.reason) == (asked[-1].item, START)]
+            asked += [each for each in more if (each.item, each.reason) == (asked[-1].item, START_REASON)]
         id_of = dict(zip(self.learner.items.names, self.learner.items.ids, strict=True))
         label_of = dict(zip(self.learner.labels.names, self.learner.labels.ids, strict=True))
 

@@ -14,6 +14,7 @@ from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.items.blind import HIDDEN
 from labelwise.labelling.items.browse import SAID, SHOWS, Browser, FoundItem, ItemSearch
 from labelwise.labelling.people import User
+from labelwise.labelling.records import IN_WORDS
 from labelwise.labelling.web.dependencies import CurrentUser, TheProject, project_of, render, site_of, trouble_of
 from labelwise.labelling.web.label_view import shown_item
 from labelwise.records.asking import Answer
@@ -21,7 +22,6 @@ from labelwise.records.asking import Answer
 NAVIGATION = ("Browse", "/browse")
 SNIPPET = 280  # characters of a text in the list
 SHOWN_LABELS = 12  # of each kind in the list
-WORDS: dict[str, bool | None] = {"yes": True, "no": False, "unsure": None}
 router = APIRouter(include_in_schema=False)
 
 
@@ -55,7 +55,7 @@ class Correction(BaseModel):
 
     def answer(self) -> Answer:
         said = {"yes": self.yes, "no": self.no, "unsure": self.unsure}
-        values = {label: WORDS[word] for word, label in said.items() if label}
+        values = {label: IN_WORDS[word] for word, label in said.items() if label}
         return Answer(self.name, values, correction=True)  # type: ignore[arg-type]  # None is unsure: projects take it
 
 

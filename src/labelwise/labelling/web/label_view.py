@@ -25,16 +25,17 @@ from labelwise.labelling.items.pictures import (
     picture_bytes,
     shown_picture,
 )
-from labelwise.labelling.records import CONTROL, START, Lease, Settings
+from labelwise.labelling.records import Lease, Settings
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.training.derived import derived_path
 from labelwise.labelling.web.dependencies import CurrentUser, TheProject, render
+from labelwise.records.asking import CONTROL, START_REASON
 
 NAVIGATION = ("Label", "/label")
 INFORMATION = {"uncertainty": "doubt about its labels", "mutual_information": "expected information"}
 WHY = {
     CONTROL: "Random share: drawn by chance, to measure how good the model is. What it believes is not shown here.",
-    START: "Start: one of the random items that are answered in full before the strategy chooses.",
+    START_REASON: "Start: one of the random items that are answered in full before the strategy chooses.",
     "cold start": "Nothing is known yet: the first questions are drawn at random.",
     "overlap": "A second opinion: somebody else answers this too, to see how far you agree.",
 }

@@ -30,7 +30,7 @@ from labelwise.labelling.errors import AnswerRefused, ProjectError, StoreError
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.training.derived import derived_path
 from labelwise.labelling.training.locks import worker_is_running
-from labelwise.labelling.training.start_worker import start_worker
+from labelwise.labelling.training.worker_process import start_worker
 from labelwise.labelling.web import (
     access,
     browse_view,

@@ -10,6 +10,7 @@ import numpy as np
 from labelwise.models.compressed.code import LabelCode
 from labelwise.models.compressed.label_decoders import Codes
 from labelwise.models.label_gp.posterior import Limits, Solver, make_solver
+from labelwise.models.training_rows import COMPLETE_ROWS, COMPLETION_ROUNDS
 from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
 from labelwise.numerics.gp.feature_solver import FeatureSolver, gram
 from labelwise.numerics.gp.kernel_solver import KernelSolver
@@ -24,8 +25,6 @@ from labelwise.posterior.gaussian import FeatureCovariance, KernelCovariance
 SEARCH_ROWS = 1000  # kernel and noise are chosen on at most so many rows, drawn at random
 MEDIAN_ROWS = 500  # the length-scales tried are multiples of the median distance between so many rows
 LENGTH_GRID = 2.0 ** np.arange(-4.0, 2.1, 0.5)
-COMPLETE_ROWS = 30  # with so many complete rows, kernel and noise are chosen on them alone
-COMPLETION_ROUNDS = 3  # else: complete the rows, choose again, and so on
 LIMITS = Limits(max_exact=6000, n_inducing=1000)
 
 

@@ -19,6 +19,7 @@ from labelwise.models.factors.training import (
     with_feature_penalty,
 )
 from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
+from labelwise.numerics.metrics import precision_at
 
 PENALTIES = {"map": (0.15, 0.5, 1.5, 5.0), "variational": (0.02, 0.06, 0.2, 0.6)}  # × mean squared length of a row
 SWEEPS = {"map": (5, 10, 20, 40), "variational": (40,)}  # beliefs do not overfit: nothing is gained by stopping early
@@ -26,7 +27,7 @@ FALLBACK = {"map": (0.5, 20), "variational": (0.1, 40)}
 FEWEST_LABELS = 8  # below, hiding half of them says nothing
 FEWEST_ITEMS = 20
 HELD_OUT = 5  # one item in so many
-PRECISION_AT = (1, 3, 5)  # precision@k for these k
+PAPER_PRECISION_AT = (1, 3, 5)  # precision@k for the k that the paper reports
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def choose(model: Any, problem: FactorProblem, settings: FactorSettings) -> Fact
         warnings.warn(
             f"{labels} labels with answers and {n} items are too few to choose feature_penalty and n_iterations by "
             f"({FEWEST_LABELS} and {FEWEST_ITEMS} are needed); usual values are used, or give them",
-            stacklevel=3,
+            stacklevel=5,  # the caller of fit
         )
     usual = FALLBACK[settings.inference]
     return FactorChoice(unit * usual[0] if free[0] else penalties[0], usual[1] if free[1] else n_sweeps[0], {})
@@ -120,9 +121,5 @@ def _try(
 
 def mean_precision(scores: FloatArray, truth: BoolArray, known: BoolArray) -> float:
     """The mean of precision at 1, 3 and 5 among the entries that are known."""
-    cuts = [k for k in PRECISION_AT if k <= scores.shape[1]]
-    scores, most = np.where(known, scores, -np.inf), cuts[-1]
-    best = np.argpartition(-scores, most - 1, axis=1)[:, :most]
-    order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1, kind="stable")
-    hits = np.take_along_axis(truth & known, np.take_along_axis(best, order, axis=1), axis=1)
-    return float(np.mean([hits[:, :k].mean() for k in cuts]))
+    scores, truth = np.where(known, scores, -np.inf), truth & known
+    return float(np.mean([precision_at(scores, truth, k) for k in PAPER_PRECISION_AT if k <= scores.shape[1]]))

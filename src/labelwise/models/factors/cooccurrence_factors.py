@@ -39,6 +39,8 @@ CHOICES = {
     "precision": ("auto", "float32", "float64"),
 }
 STEP_EXPONENT = 0.6  # of the steps so far: by how much a batch moves the averages of online EM
+Learn = Callable[[FactorProblem, FactorSettings, SweepSchedule], tuple[Learnt, list[float]]]
+OnStep = Callable[[int, float], None]  # number of the sweep, objective
 POSITIVE = ("item_penalty", "label_penalty", "bias_penalty", "transfer_penalty", "counts_weight")
 
 
@@ -191,39 +193,15 @@ class CooccurrenceFactors(LabelModel):
         }
         return cls(**(ones | stated | {"n_iterations": 40} | parameters))
 
-    def fit(self, X: Any, Y: Any, observed: Any = None, *, on_step: Callable[[int, float], None] | None = None) -> Self:
+    def fit(self, X: Any, Y: Any, observed: Any = None, *, on_step: OnStep | None = None) -> Self:
         """Learn from items X (n, d) and labels Y (n, q) of 0 and 1; unknown entries are NaN or not `observed`.
 
         `on_step(sweep, objective)` is called after every sweep.
         """
         return self._fit(X, Y, observed, learn_factors, on_step)
 
-    def _fit(
-        self,
-        X: Any,
-        Y: Any,
-        observed: Any,
-        learn: Callable[[FactorProblem, FactorSettings, SweepSchedule], tuple[Learnt, list[float]]],
-        on_step: Callable[[int, float], None] | None = None,
-    ) -> Self:
-        """Prepare, choose what is left to choose, and let `learn` do the sweeps."""
-        check_settings(self, CHOICES, POSITIVE)
-        X, Y, observed = self._check_training(X, Y, observed)
-        scaling = learn_preparation(X, self.scale)
-        answered = observed.any(axis=0)
-        size = Y.shape[0] * int(answered.sum())
-        dtype = np.float64 if self.inference == "variational" else precision_of(self.precision, size)
-        problem = self._problem(to_precision(scaling(X), dtype), Y, observed)
-        settings = self._settings()
-        choice = choose(self, problem, settings)
-        settings = with_feature_penalty(settings, choice.penalty)
-        schedule = SweepSchedule(choice.n_iterations, self.tolerance, on_step)
-        self._learnt, self.objective_ = learn(problem, settings, schedule)
-        self.feature_penalty_, self.n_iterations_ = choice.penalty, choice.n_iterations
-        self.trial_scores_, self.factors_ = tuple(choice.scores.items()), self._learnt.factors
-        rate = float(base_rates(Y[:, answered], observed[:, answered]).mean())
-        labels = (self.seen_, self.unseen_, self.n_labels_)
-        self._fitted = FittedFactors.of(self._learnt, settings, labels, rate, scaling)
+    def _fit(self, X: Any, Y: Any, observed: Any, learn: Learn, on_step: OnStep | None = None) -> Self:
+        self._learnt = _fit_by(learn, self, X, Y, observed, on_step)
         self._stream: FactorStream | None = None
         return self
 
@@ -281,3 +259,111 @@ class CooccurrenceFactors(LabelModel):
             solver=RowSolver(self.solver),
             inference=self.inference,
         )
+
+
+class LatentFactors(LabelModel):
+    """Logistic factors of the labels with u ≈ Wᵀx, and nothing else: `CooccurrenceFactors` without the counts.
+
+    The LFM-SL of the experiments of Gaure, Gupta, Verma & Rai, UAI 2017. A label without any answer has no score: it
+    ranks last in `posterior(X).scores()`, and its probability is the mean share of yes.
+
+    Parameters
+    ----------
+    n_factors, feature_penalty, n_iterations, item_penalty, label_penalty, bias_penalty, bias, solver, \
+tolerance, scale, precision, n_trials, random_state
+        As in `CooccurrenceFactors`.
+
+    Attributes
+    ----------
+    factors_, seen_, feature_penalty_, n_iterations_, trial_scores_, objective_
+        As in `CooccurrenceFactors`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 4))
+    >>> Y = X @ rng.normal(size=(4, 6)) > 0
+    >>> model = LatentFactors(feature_penalty=0.1).fit(X, Y)
+    >>> bool((model.predict(X) == Y).mean() > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        n_factors: int | None = None,
+        *,
+        feature_penalty: float | Literal["auto"] = "auto",
+        n_iterations: int | Literal["auto"] = "auto",
+        item_penalty: float = 1.0,
+        label_penalty: float = 10.0,
+        bias_penalty: float = 0.01,
+        bias: bool = True,
+        solver: Literal["cg", "exact"] = "cg",
+        tolerance: float | None = None,
+        scale: Literal["auto", "none"] = "auto",
+        precision: Literal["auto", "float32", "float64"] = "auto",
+        n_trials: int = 3,
+        random_state: Any = None,
+    ) -> None:
+        self.n_factors = n_factors
+        self.feature_penalty = feature_penalty
+        self.n_iterations = n_iterations
+        self.item_penalty = item_penalty
+        self.label_penalty = label_penalty
+        self.bias_penalty = bias_penalty
+        self.bias = bias
+        self.solver = solver
+        self.tolerance = tolerance
+        self.scale = scale
+        self.precision = precision
+        self.n_trials = n_trials
+        self.random_state = random_state
+
+    @classmethod
+    def paper(cls, **parameters: Any) -> Self:
+        """All precisions 1, no biases, features as they are; `parameters` add to these settings or replace them."""
+        stated: dict[str, Any] = dict.fromkeys(("feature_penalty", "item_penalty", "label_penalty"), 1.0)
+        return cls(**(stated | {"bias": False, "scale": "none", "n_iterations": 40} | parameters))
+
+    def fit(self, X: Any, Y: Any, observed: Any = None, *, on_step: OnStep | None = None) -> Self:
+        """Learn from items X (n, d) and labels Y (n, q) of 0 and 1; unknown entries are NaN or not `observed`.
+
+        `on_step(sweep, objective)` is called after every sweep.
+        """
+        _fit_by(learn_factors, self, X, Y, observed, on_step)
+        return self
+
+    def posterior(self, X: Any) -> FactorPosterior:
+        """Beliefs about the items X."""
+        X = self._check_items(X)
+        return FactorPosterior(self._fitted, X)
+
+    def _problem(self, X: Any, Y: BoolArray, observed: BoolArray) -> FactorProblem:
+        answered: BoolArray = np.asarray(observed.any(axis=0))
+        self.seen_, self.unseen_ = np.flatnonzero(answered), np.empty(0, dtype=np.intp)
+        return FactorProblem(X, Y[:, answered], observed[:, answered], None)
+
+    def _settings(self) -> FactorSettings:
+        penalties = Penalties(items=self.item_penalty, labels=self.label_penalty, biases=self.bias_penalty)
+        return FactorSettings(self.n_factors, penalties, bias=self.bias, solver=RowSolver(self.solver))
+
+
+def _fit_by(learn: Learn, model: Any, X: Any, Y: Any, observed: Any, on_step: OnStep | None) -> Learnt:
+    """Fit a factor model: prepare, choose what is left to choose, and let `learn` do the sweeps."""
+    check_settings(model, CHOICES, POSITIVE)
+    X, Y, observed = model._check_training(X, Y, observed)
+    scaling, settings = learn_preparation(X, model.scale), model._settings()
+    answered = observed.any(axis=0)
+    size = Y.shape[0] * int(answered.sum())
+    dtype = np.float64 if settings.inference == "variational" else precision_of(model.precision, size)
+    problem = model._problem(to_precision(scaling(X), dtype), Y, observed)
+    choice = choose(model, problem, settings)
+    settings = with_feature_penalty(settings, choice.penalty)
+    schedule = SweepSchedule(choice.n_iterations, model.tolerance, on_step)
+    learnt, model.objective_ = learn(problem, settings, schedule)
+    model.feature_penalty_, model.n_iterations_ = choice.penalty, choice.n_iterations
+    model.trial_scores_, model.factors_ = tuple(choice.scores.items()), learnt.factors
+    rate = float(base_rates(Y[:, answered], observed[:, answered]).mean())
+    labels = (model.seen_, model.unseen_, model.n_labels_)
+    model._fitted = FittedFactors.of(learnt, settings, labels, rate, scaling)
+    return learnt

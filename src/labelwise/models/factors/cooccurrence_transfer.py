@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from labelwise.models.base import LabelModel
-from labelwise.models.factors.latent_factors import LatentFactors
+from labelwise.models.factors.cooccurrence_factors import LatentFactors
 from labelwise.models.factors.transfer_choice import (
     FEWEST_ITEMS,
     FEWEST_LABELS,

@@ -222,10 +222,10 @@ def learn_factors(
 def check_settings(model: Any, choices: dict[str, tuple[Any, ...]], positive: tuple[str, ...]) -> None:
     """Raise on the first parameter of a factor model that makes no sense."""
     for name, allowed in choices.items():
-        if getattr(model, name) not in allowed:
+        if getattr(model, name, allowed[0]) not in allowed:
             raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {getattr(model, name)!r}")
     for name in positive:
-        if not getattr(model, name) > 0:
+        if not getattr(model, name, 1.0) > 0:
             raise ValueError(f"{name} must be positive, got {getattr(model, name)!r}")
     for name, word in (("feature_penalty", "auto"), ("overdispersion", "learn")):
         value = getattr(model, name, 1.0)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logit
 
-from labelwise.models.factors.choice import mean_precision
+from labelwise.models.factors.choice import FEWEST_ITEMS, FEWEST_LABELS, mean_precision
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.calibration import POOLED_MEAN, Entries, LogisticLink, bend, fit_pooled
 from labelwise.numerics.gp.feature_regression import FeatureRegression
@@ -20,8 +20,6 @@ from labelwise.numerics.recovery.sketched_answers import answer_variances, regre
 
 LABEL_WEIGHTS = (0.0, 0.03, 0.3, 3.0)
 NOISES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-FEWEST_LABELS = 8  # below, hiding half of them says nothing
-FEWEST_ITEMS = 20
 MOST_FEATURES = 4000  # above, weights of the labels beside the features' are not tried: each trial needs a ridge
 HELD_OUT, MOST_HELD_OUT = 5, 1000  # one item in so many, and no more than these
 

@@ -22,7 +22,7 @@ from labelwise.models.targets.regression import (
     search_groups,
     warm_starts,
 )
-from labelwise.models.training_rows import TrainingRows
+from labelwise.models.training_rows import COMPLETE_ROWS, COMPLETION_ROUNDS, TrainingRows
 from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
 from labelwise.numerics.calibration import LogisticLink, base_rates
 from labelwise.numerics.feature_scaling import FeatureScaling
@@ -39,8 +39,6 @@ from labelwise.numerics.recovery.gaussian_recovery import (
 from labelwise.numerics.recovery.label_codes import KnownLabels, encode
 from labelwise.numerics.recovery.row_completion import FilledCodes, fill_codes, is_identity, telling_rows
 
-COMPLETE_ROWS = 30  # with so many complete rows, directions and kernels are learnt from them alone
-COMPLETION_ROUNDS = 3  # else: fill the rows, learn again, and so on
 SEARCH_ROWS = 600  # kernels, scales and noises are searched on at most so many rows, drawn at random
 FULL_SHARE = 0.8  # of the labels anybody was asked about: a row known so well counts for the variances of others
 LEAST_VARIANCE = 1e-9

@@ -18,8 +18,8 @@ from labelwise.numerics.arrays import FloatArray, IntArray
 from labelwise.numerics.gp.kernels import Kernel
 
 PRIOR_SD = 1.5  # of every log hyper-parameter around its start: without it the search drifts to a linear kernel
-START = (0.4, 1.0, 0.2, 0.02, 0.5)  # θ₀, θ₁ · median D², θ₂ · mean B, θ₃, noise: where searches begin, and the prior
-RATIO_CENTRE = START[4] / START[0]  # of the prior of a noise ratio under a shared shape
+START_VALUES = (0.4, 1.0, 0.2, 0.02, 0.5)  # θ₀, θ₁ · median D², θ₂ · mean B, θ₃, noise: start and prior
+RATIO_CENTRE = START_VALUES[4] / START_VALUES[0]  # of the prior of a noise ratio under a shared shape
 FLOOR = 1e-9
 RATIOS = np.logspace(-3, 4, 57)  # noise over scale, relative to the mean eigenvalue of the shape
 REFINEMENTS, CLOSE = 40, 1e-10  # steps between two neighbours on that grid, and the last one's size in ln ρ
@@ -61,7 +61,7 @@ class Products:
         median = float(np.median(apart)) if apart.size else 1.0
         size = float(self.inner.diagonal().mean())
         units = np.array([1.0, median if median > 0 else 1.0, size if size > 0 else 1.0, 1.0, 1.0])
-        return np.log(np.maximum(START / units, FLOOR))
+        return np.log(np.maximum(START_VALUES / units, FLOOR))
 
 
 def as_kernel(phi: FloatArray) -> Kernel:

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelwise.data import make_gaussian_labels, read
+from labelwise.decisions import Threshold
 from labelwise.models import CompressedLabelGP
 from labelwise.numerics.metrics import sample_f1
 from labelwise.posterior import BoolArray, FloatArray, LabelPosterior
@@ -189,7 +190,8 @@ def generalised_run(file: str, name: str, seed: int, strategy: str) -> Outcome:
     data = read(file)
     schedule = Schedule(start=100, rounds=6, batch=1, pair_batch=150)
     model = CompressedLabelGP(projection="identity", kernel="linear", random_state=seed)
-    result = simulate(data, model=model, strategy=PAIR_STRATEGIES[strategy](), schedule=schedule, seed=seed)
+    asked = PAIR_STRATEGIES[strategy]()
+    result = simulate(data, model=model, strategy=asked, schedule=schedule, seed=seed, decision=Threshold(0.5))
     return _curve(result.rows) | {
         "set": name,
         "strategy": strategy,

@@ -21,6 +21,7 @@ import scipy.sparse as sp
 from labelwise.campaign import Campaign
 from labelwise.models import BinaryRelevance, CooccurrenceFactors, LabelGP, LatentFactors
 from labelwise.models import CooccurrenceTransfer as Transfer
+from labelwise.models.factors.choice import PAPER_PRECISION_AT
 from labelwise.numerics.metrics import macro_average_precision, precision_at
 from labelwise.posterior import FloatArray, LabelPosterior
 from labelwise.queries import Uncertainty
@@ -46,7 +47,6 @@ from labelwise.studies.report import Cell
 from labelwise.studies.statistics import Estimate
 
 SETS = ("bibtex", "delicious")
-PRECISION_AT = (1, 3, 5)
 SHARES = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)  # of the labels told, in figure 2
 SWEEPS = (1, 3, 8, 20, 100)  # in figure 3
 SHARES_KEPT = (0.03, 0.1, 0.3)  # of the entries, where labels are missing
@@ -210,7 +210,7 @@ def ranking(posterior: Any) -> FloatArray:
 
 
 def precisions(scores: FloatArray, truth: Any) -> list[float]:
-    return [precision_at(scores, truth, k) for k in PRECISION_AT]
+    return [precision_at(scores, truth, k) for k in PAPER_PRECISION_AT]
 
 
 @dataclass(frozen=True)
@@ -413,7 +413,7 @@ def standard(runs: Runs) -> Exhibit:
     return Exhibit(
         title="Table 4: every label told",
         text="The counts are a function of the training labels here: there is nothing in them that is not told.",
-        header=["", *(f"precision at {k}" for k in PRECISION_AT), "paper"],
+        header=["", *(f"precision at {k}" for k in PAPER_PRECISION_AT), "paper"],
         rows=rows,
         note="One fit each: nothing is drawn. A difference below one point counts as none.",
         claims=claims,

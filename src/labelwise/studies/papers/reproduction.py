@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,9 +12,9 @@ from labelwise.studies.jobs import run_jobs, saved_outcome
 from labelwise.studies.papers.engine import Claim, Exhibit, Paper, Verdict, picture
 from labelwise.studies.papers.figures import draw_verdicts
 from labelwise.studies.report import Cell, Section, write_report
+from labelwise.studies.study import package_versions
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-PACKAGES = ("labelwise", "numpy", "scipy", "scikit-learn", "numba")
 QUICK = " A quick run: few repetitions, so differences of a few points may be noise."
 
 
@@ -62,7 +61,7 @@ def reproduce_paper(
     done = account_for(paper, folder, quick=quick, shared=shared)
     lead = "Every claim of the paper that was tried again: its figure, ours, and whether it holds."
     sections = [_claims_section(done.claims), *map(_as_section, done.exhibits)]
-    write_report(done.report, paper.title, lead + QUICK * quick, sections, _versions())
+    write_report(done.report, paper.title, lead + QUICK * quick, sections, package_versions())
     return done
 
 
@@ -92,7 +91,7 @@ def report_together(accounts: Sequence[Account], path: Path, *, quick: bool = Fa
         sections.append(_paper_section(account))
         name = account.paper.title.partition(":")[0]
         sections += [_as_section(replace(exhibit, title=f"{name} · {exhibit.title}")) for exhibit in account.exhibits]
-    write_report(path, "The papers, done again", lead + QUICK * quick, sections, _versions())
+    write_report(path, "The papers, done again", lead + QUICK * quick, sections, package_versions())
     return path
 
 
@@ -191,7 +190,3 @@ def _claims_section(claims: Sequence[Claim], title: str = "Claims and verdicts")
 def _as_section(exhibit: Exhibit) -> Section:
     parts = {name: getattr(exhibit, name) for name in ("title", "paragraphs", "pictures", "header", "rows")}
     return Section(**parts, table_note=exhibit.note)
-
-
-def _versions() -> dict[str, str]:
-    return {name: version(name) for name in PACKAGES}
