@@ -26,6 +26,7 @@ class LabelModel(ClassifierMixin, BaseEstimator):
     """
 
     classes_: npt.NDArray[np.intp]  # (q,) the labels by number, as scikit-learn has it for indicator matrices
+    n_features_in_: int
     n_labels_: int
     random_state: Any  # of models that draw
 

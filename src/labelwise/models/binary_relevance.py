@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from labelwise.posterior import LabelPosterior, MarginalPosterior
 C = 10.0  # of the default classifier, which then does well on rows of unit length
 
 
+@dataclass(eq=False, repr=False)
 class BinaryRelevance(LabelModel):
     """One classifier per label, each fitted on the rows where its label was answered.
 
@@ -57,18 +59,11 @@ class BinaryRelevance(LabelModel):
     array([[0, 1], [0, 1], [1, 1], [1, 1]])
     """
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        scale: Literal["auto", "none"] = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.classifier = classifier
-        self.scale = scale
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    classifier: Any = None
+    _: KW_ONLY
+    scale: Literal["auto", "none"] = "auto"
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def fit(self, X: Any, Y: Any, observed: Any = None) -> Self:
         if self.scale not in ("auto", "none"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -193,6 +193,7 @@ class CompressedPosterior(LabelPosterior):
         return self._fitted.regression.item_covariance(self._prepared)
 
 
+@dataclass(eq=False, repr=False)
 class CompressedLabelGP(LabelModel):
     """Compressed labels, one Gaussian process for all codes, Bayesian recovery of the labels with their covariance.
 
@@ -270,40 +271,22 @@ class CompressedLabelGP(LabelModel):
     True
     """
 
-    def __init__(
-        self,
-        projection: Any = "auto",
-        *,
-        n_compressed: int | float | None = None,
-        center: Literal["auto"] | bool = "auto",
-        label_prior: Literal["auto", "sparse", "covariance", "flat"] = "auto",
-        recovery: Literal["auto", "vb", "fast"] = "auto",
-        inference: Literal["marginal", "mean_field"] = "marginal",
-        kernel: Any = "auto",
-        length_scale: float | None = None,
-        noise_variance: float | None = None,
-        scale: Literal["auto", "none"] = "auto",
-        n_iterations: int = 12,
-        prior_shape: float = 1e-6,
-        prior_rate: float = 1e-6,
-        compression_share: float = 0.5,
-        random_state: Any = None,
-    ) -> None:
-        self.projection = projection
-        self.n_compressed = n_compressed
-        self.center = center
-        self.label_prior = label_prior
-        self.recovery = recovery
-        self.inference = inference
-        self.kernel = kernel
-        self.length_scale = length_scale
-        self.noise_variance = noise_variance
-        self.scale = scale
-        self.n_iterations = n_iterations
-        self.prior_shape = prior_shape
-        self.prior_rate = prior_rate
-        self.compression_share = compression_share
-        self.random_state = random_state
+    projection: Any = "auto"
+    _: KW_ONLY
+    n_compressed: int | float | None = None
+    center: Literal["auto"] | bool = "auto"
+    label_prior: Literal["auto", "sparse", "covariance", "flat"] = "auto"
+    recovery: Literal["auto", "vb", "fast"] = "auto"
+    inference: Literal["marginal", "mean_field"] = "marginal"
+    kernel: Any = "auto"
+    length_scale: float | None = None
+    noise_variance: float | None = None
+    scale: Literal["auto", "none"] = "auto"
+    n_iterations: int = 12
+    prior_shape: float = 1e-6
+    prior_rate: float = 1e-6
+    compression_share: float = 0.5
+    random_state: Any = None
 
     @classmethod
     def paper(cls, **parameters: Any) -> Self:

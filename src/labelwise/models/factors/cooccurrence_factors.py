@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -44,6 +45,7 @@ OnStep = Callable[[int, float], None]  # number of the sweep, objective
 POSITIVE = ("item_penalty", "label_penalty", "bias_penalty", "transfer_penalty", "counts_weight")
 
 
+@dataclass(eq=False, repr=False)
 class CooccurrenceFactors(LabelModel):
     """Logistic factors of the labels and negative binomial factors of their co-occurrence counts, learnt together.
 
@@ -132,52 +134,28 @@ class CooccurrenceFactors(LabelModel):
     True
     """
 
-    def __init__(
-        self,
-        n_factors: int | None = None,
-        *,
-        cooccurrence: Any = None,
-        feature_penalty: float | Literal["auto"] = "auto",
-        n_iterations: int | Literal["auto"] = "auto",
-        item_penalty: float = 1.0,
-        label_penalty: float = 10.0,
-        bias_penalty: float = 0.01,
-        counts_weight: float = 0.3,
-        overdispersion: float | Literal["learn"] = 5.0,
-        count_diagonal: bool = False,
-        unseen: Literal["regression", "kernel", "fold_in"] = "regression",
-        transfer_penalty: float = 0.5,
-        bias: bool = True,
-        inference: Literal["map", "variational"] = "map",
-        solver: Literal["cg", "exact"] = "cg",
-        tolerance: float | None = None,
-        scale: Literal["auto", "none"] = "auto",
-        precision: Literal["auto", "float32", "float64"] = "auto",
-        n_trials: int = 3,
-        batch_size: int = 100,
-        random_state: Any = None,
-    ) -> None:
-        self.n_factors = n_factors
-        self.cooccurrence = cooccurrence
-        self.feature_penalty = feature_penalty
-        self.n_iterations = n_iterations
-        self.item_penalty = item_penalty
-        self.label_penalty = label_penalty
-        self.bias_penalty = bias_penalty
-        self.counts_weight = counts_weight
-        self.overdispersion = overdispersion
-        self.count_diagonal = count_diagonal
-        self.unseen = unseen
-        self.transfer_penalty = transfer_penalty
-        self.bias = bias
-        self.inference = inference
-        self.solver = solver
-        self.tolerance = tolerance
-        self.scale = scale
-        self.precision = precision
-        self.n_trials = n_trials
-        self.batch_size = batch_size
-        self.random_state = random_state
+    n_factors: int | None = None
+    _: KW_ONLY
+    cooccurrence: Any = None
+    feature_penalty: float | Literal["auto"] = "auto"
+    n_iterations: int | Literal["auto"] = "auto"
+    item_penalty: float = 1.0
+    label_penalty: float = 10.0
+    bias_penalty: float = 0.01
+    counts_weight: float = 0.3
+    overdispersion: float | Literal["learn"] = 5.0
+    count_diagonal: bool = False
+    unseen: Literal["regression", "kernel", "fold_in"] = "regression"
+    transfer_penalty: float = 0.5
+    bias: bool = True
+    inference: Literal["map", "variational"] = "map"
+    solver: Literal["cg", "exact"] = "cg"
+    tolerance: float | None = None
+    scale: Literal["auto", "none"] = "auto"
+    precision: Literal["auto", "float32", "float64"] = "auto"
+    n_trials: int = 3
+    batch_size: int = 100
+    random_state: Any = None
 
     @classmethod
     def paper(cls, **parameters: Any) -> Self:
@@ -261,6 +239,7 @@ class CooccurrenceFactors(LabelModel):
         )
 
 
+@dataclass(eq=False, repr=False)
 class LatentFactors(LabelModel):
     """Logistic factors of the labels with u ≈ Wᵀx, and nothing else: `CooccurrenceFactors` without the counts.
 
@@ -288,36 +267,20 @@ tolerance, scale, precision, n_trials, random_state
     True
     """
 
-    def __init__(
-        self,
-        n_factors: int | None = None,
-        *,
-        feature_penalty: float | Literal["auto"] = "auto",
-        n_iterations: int | Literal["auto"] = "auto",
-        item_penalty: float = 1.0,
-        label_penalty: float = 10.0,
-        bias_penalty: float = 0.01,
-        bias: bool = True,
-        solver: Literal["cg", "exact"] = "cg",
-        tolerance: float | None = None,
-        scale: Literal["auto", "none"] = "auto",
-        precision: Literal["auto", "float32", "float64"] = "auto",
-        n_trials: int = 3,
-        random_state: Any = None,
-    ) -> None:
-        self.n_factors = n_factors
-        self.feature_penalty = feature_penalty
-        self.n_iterations = n_iterations
-        self.item_penalty = item_penalty
-        self.label_penalty = label_penalty
-        self.bias_penalty = bias_penalty
-        self.bias = bias
-        self.solver = solver
-        self.tolerance = tolerance
-        self.scale = scale
-        self.precision = precision
-        self.n_trials = n_trials
-        self.random_state = random_state
+    n_factors: int | None = None
+    _: KW_ONLY
+    feature_penalty: float | Literal["auto"] = "auto"
+    n_iterations: int | Literal["auto"] = "auto"
+    item_penalty: float = 1.0
+    label_penalty: float = 10.0
+    bias_penalty: float = 0.01
+    bias: bool = True
+    solver: Literal["cg", "exact"] = "cg"
+    tolerance: float | None = None
+    scale: Literal["auto", "none"] = "auto"
+    precision: Literal["auto", "float32", "float64"] = "auto"
+    n_trials: int = 3
+    random_state: Any = None
 
     @classmethod
     def paper(cls, **parameters: Any) -> Self:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -52,6 +52,7 @@ FALLBACK = SketchSettings()
 MOMENT_RIDGE = 3.0
 
 
+@dataclass(eq=False, repr=False)
 class CooccurrenceTransfer(LabelModel):
     """Predict labels without answers from their co-occurrence counts with answered labels.
 
@@ -120,30 +121,17 @@ class CooccurrenceTransfer(LabelModel):
     True
     """
 
-    def __init__(
-        self,
-        rule: Literal["sketched_gp", "moment", "conditional", "costa"] = "sketched_gp",
-        *,
-        cooccurrence: Any = None,
-        base: Any = None,
-        scale: Literal["auto", "none"] = "auto",
-        label_weight: float | None = None,
-        noise_variance: float | None = None,
-        count_noise: float = 0.1,
-        ridge: float = 1.0,
-        n_trials: int = 3,
-        random_state: Any = None,
-    ) -> None:
-        self.rule = rule
-        self.cooccurrence = cooccurrence
-        self.base = base
-        self.scale = scale
-        self.label_weight = label_weight
-        self.noise_variance = noise_variance
-        self.count_noise = count_noise
-        self.ridge = ridge
-        self.n_trials = n_trials
-        self.random_state = random_state
+    rule: Literal["sketched_gp", "moment", "conditional", "costa"] = "sketched_gp"
+    _: KW_ONLY
+    cooccurrence: Any = None
+    base: Any = None
+    scale: Literal["auto", "none"] = "auto"
+    label_weight: float | None = None
+    noise_variance: float | None = None
+    count_noise: float = 0.1
+    ridge: float = 1.0
+    n_trials: int = 3
+    random_state: Any = None
 
     def fit(self, X: Any, Y: Any, observed: Any = None) -> Self:
         """Learn from items X (n, d) and labels Y (n, q) of 0 and 1; unknown entries are NaN or not `observed`."""

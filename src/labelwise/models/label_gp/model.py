@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from labelwise.numerics.gp.search import ChosenKernel, Fixed, KernelSearch, choo
 KERNELS = ("auto", "linear", "rbf", "rbf+linear")
 
 
+@dataclass(eq=False, repr=False)
 class LabelGP(LabelModel):
     """One Gaussian process regression on all labels, with probabilities calibrated by leaving one out.
 
@@ -83,32 +85,18 @@ class LabelGP(LabelModel):
     6
     """
 
-    def __init__(
-        self,
-        kernel: Literal["auto", "linear", "rbf", "rbf+linear"] = "auto",
-        *,
-        scale: Literal["auto", "none"] = "auto",
-        noise_ratio: float | None = None,
-        length_scale: float | None = None,
-        linear_share: float | None = None,
-        bias: float = 1.0,
-        n_search: int = 600,
-        max_exact: int = 6000,
-        n_inducing: int = 1000,
-        rank: int = 32,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.scale = scale
-        self.noise_ratio = noise_ratio
-        self.length_scale = length_scale
-        self.linear_share = linear_share
-        self.bias = bias
-        self.n_search = n_search
-        self.max_exact = max_exact
-        self.n_inducing = n_inducing
-        self.rank = rank
-        self.random_state = random_state
+    kernel: Literal["auto", "linear", "rbf", "rbf+linear"] = "auto"
+    _: KW_ONLY
+    scale: Literal["auto", "none"] = "auto"
+    noise_ratio: float | None = None
+    length_scale: float | None = None
+    linear_share: float | None = None
+    bias: float = 1.0
+    n_search: int = 600
+    max_exact: int = 6000
+    n_inducing: int = 1000
+    rank: int = 32
+    random_state: Any = None
 
     def fit(self, X: Any, Y: Any, observed: Any = None) -> Self:
         """Learn from items X (n, d) and labels Y (n, q) of 0 and 1; unknown entries are NaN or not `observed`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -26,6 +26,7 @@ CHOICES = {
 OUTGROWN = 2  # `partial_fit` starts afresh with more than so many times the rows of the last fit
 
 
+@dataclass(eq=False, repr=False)
 class LabelMixtureGP(LabelModel):
     """Label sets as a mixture of components, with Gaussian processes saying which component an item comes from.
 
@@ -119,48 +120,26 @@ class LabelMixtureGP(LabelModel):
     True
     """
 
-    def __init__(
-        self,
-        n_components: int = 20,
-        *,
-        restarts: int = 4,
-        gate: Literal["regression", "variational"] = "regression",
-        gate_moments: Literal["quadrature", "probit", "sampling"] = "quadrature",
-        kernel_fit: Literal["evidence", "elbo", "fixed"] = "evidence",
-        length_scale: float | None = None,
-        signal_variance: float = 4.0,
-        label_prior: float | tuple[float, float] = 4.0,
-        prior_mean: Literal["balanced", "size"] | float = "balanced",
-        prune_ratio: float = 0.0,
-        equation9: Literal["full", "printed"] = "full",
-        scale: Literal["auto", "none"] = "auto",
-        max_sweeps: int = 60,
-        tolerance: float = 1e-5,
-        n_search: int = 600,
-        max_exact: int = 2000,
-        n_inducing: int = 400,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.restarts = restarts
-        self.gate = gate
-        self.gate_moments = gate_moments
-        self.kernel_fit = kernel_fit
-        self.length_scale = length_scale
-        self.signal_variance = signal_variance
-        self.label_prior = label_prior
-        self.prior_mean = prior_mean
-        self.prune_ratio = prune_ratio
-        self.equation9 = equation9
-        self.scale = scale
-        self.max_sweeps = max_sweeps
-        self.tolerance = tolerance
-        self.n_search = n_search
-        self.max_exact = max_exact
-        self.n_inducing = n_inducing
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_components: int = 20
+    _: KW_ONLY
+    restarts: int = 4
+    gate: Literal["regression", "variational"] = "regression"
+    gate_moments: Literal["quadrature", "probit", "sampling"] = "quadrature"
+    kernel_fit: Literal["evidence", "elbo", "fixed"] = "evidence"
+    length_scale: float | None = None
+    signal_variance: float = 4.0
+    label_prior: float | tuple[float, float] = 4.0
+    prior_mean: Literal["balanced", "size"] | float = "balanced"
+    prune_ratio: float = 0.0
+    equation9: Literal["full", "printed"] = "full"
+    scale: Literal["auto", "none"] = "auto"
+    max_sweeps: int = 60
+    tolerance: float = 1e-5
+    n_search: int = 600
+    max_exact: int = 2000
+    n_inducing: int = 400
+    n_jobs: int | None = None
+    random_state: Any = None
 
     @classmethod
     def paper(cls, **parameters: Any) -> Self:

@@ -9,6 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import KW_ONLY, dataclass
 from os import PathLike
 from tokenize import TokenError
 from typing import Any, Self, TypeVar
@@ -46,6 +47,7 @@ VERSION = 1
 Model = TypeVar("Model")
 
 
+@dataclass(eq=False, repr=False)
 class OnlineBayes(LabelModel):
     """Linear classifiers with a Gaussian belief about every weight, for streams of sparse rows and many labels.
 
@@ -131,48 +133,25 @@ class OnlineBayes(LabelModel):
     AISTATS 2010. See docs/mathematics/online_bayes.md for what differs here.
     """
 
-    n_features_in_: int
-
-    def __init__(
-        self,
-        coupling: str = "global",
-        *,
-        score_noise: float = 1.0,
-        weight_variance: float = 1.0,
-        bias_variance: float | None = None,
-        margin: float = 1.0,
-        skew_margin: bool = True,
-        label_prior: tuple[float, float] | None = None,
-        local_bias: bool = True,
-        block_size: int | None = None,
-        flip_probability: float = 0.0,
-        half_life: float | None = None,
-        tolerance: float = 1e-3,
-        max_sweeps: int = 30,
-        normalize: str | None = "l2",
-        hash_features: int | None = None,
-        dtype: str = "float32",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.coupling = coupling
-        self.score_noise = score_noise
-        self.weight_variance = weight_variance
-        self.bias_variance = bias_variance
-        self.margin = margin
-        self.skew_margin = skew_margin
-        self.label_prior = label_prior
-        self.local_bias = local_bias
-        self.block_size = block_size
-        self.flip_probability = flip_probability
-        self.half_life = half_life
-        self.tolerance = tolerance
-        self.max_sweeps = max_sweeps
-        self.normalize = normalize
-        self.hash_features = hash_features
-        self.dtype = dtype
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    coupling: str = "global"
+    _: KW_ONLY
+    score_noise: float = 1.0
+    weight_variance: float = 1.0
+    bias_variance: float | None = None
+    margin: float = 1.0
+    skew_margin: bool = True
+    label_prior: tuple[float, float] | None = None
+    local_bias: bool = True
+    block_size: int | None = None
+    flip_probability: float = 0.0
+    half_life: float | None = None
+    tolerance: float = 1e-3
+    max_sweeps: int = 30
+    normalize: str | None = "l2"
+    hash_features: int | None = None
+    dtype: str = "float32"
+    n_jobs: int | None = None
+    random_state: Any = None
 
     @classmethod
     def paper(cls, coupling: str = "global", **settings: Any) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -43,6 +44,7 @@ CHOICES = {
 MOST_SEARCHES = 8  # one `partial_fit` searches at most so often; with more rows at once, only at the end
 
 
+@dataclass(eq=False, repr=False)
 class OrthogonalTargetGP(LabelModel):
     """Compressed labels, optionally rotated and cut by Bayesian PCA, and one Gaussian process per target.
 
@@ -131,42 +133,23 @@ class OrthogonalTargetGP(LabelModel):
     6
     """
 
-    def __init__(
-        self,
-        projection: Any = "auto",
-        *,
-        n_compressed: int | float | None = None,
-        bpca: bool | Literal["evb", "vb", "pca"] = False,
-        n_targets: int | None = None,
-        gp: Literal["shared", "separate"] = "shared",
-        kernel: Literal["sum", "linear"] = "sum",
-        noise_ratio: float | None = None,
-        optimizer: Optimizer = "lbfgs",
-        acquisition: Acquisition = "ei",
-        restarts: int = 0,
-        refit_every: int = 10,
-        decoder: DecoderName = "lasso",
-        labels_per_item: int | None = None,
-        scale: Literal["auto", "none"] = "auto",
-        max_rows: int = 2000,
-        random_state: Any = None,
-    ) -> None:
-        self.projection = projection
-        self.n_compressed = n_compressed
-        self.bpca = bpca
-        self.n_targets = n_targets
-        self.gp = gp
-        self.kernel = kernel
-        self.noise_ratio = noise_ratio
-        self.optimizer = optimizer
-        self.acquisition = acquisition
-        self.restarts = restarts
-        self.refit_every = refit_every
-        self.decoder = decoder
-        self.labels_per_item = labels_per_item
-        self.scale = scale
-        self.max_rows = max_rows
-        self.random_state = random_state
+    projection: Any = "auto"
+    _: KW_ONLY
+    n_compressed: int | float | None = None
+    bpca: bool | Literal["evb", "vb", "pca"] = False
+    n_targets: int | None = None
+    gp: Literal["shared", "separate"] = "shared"
+    kernel: Literal["sum", "linear"] = "sum"
+    noise_ratio: float | None = None
+    optimizer: Optimizer = "lbfgs"
+    acquisition: Acquisition = "ei"
+    restarts: int = 0
+    refit_every: int = 10
+    decoder: DecoderName = "lasso"
+    labels_per_item: int | None = None
+    scale: Literal["auto", "none"] = "auto"
+    max_rows: int = 2000
+    random_state: Any = None
 
     @classmethod
     def paper(cls, **parameters: Any) -> Self:
