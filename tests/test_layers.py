@@ -11,15 +11,15 @@ SOURCE = Path(__file__).parents[1] / "src" / "labelwise"
 BELOW_STUDIES = {"campaign", "data", "decisions", "files", "models", "posterior", "queries", "records"}
 ALLOWED = {
     "files": set(),
-    "numerics": set(),
+    "numerics": {"_lazy"},
     "records": {"_lazy", "numerics"},
-    "posterior": {"numerics"},
+    "posterior": {"_lazy", "numerics"},
     "data": {"_lazy", "files", "records"},
     "models": {"_lazy", "decisions", "files", "numerics", "posterior"},
     "queries": {"_lazy", "numerics", "posterior", "records"},
     "decisions": {"_lazy", "numerics", "posterior"},
     "hints": {"numerics", "records"},
-    "campaign": {"decisions", "hints", "models", "numerics", "posterior", "queries", "records"},
+    "campaign": {"_lazy", "decisions", "hints", "models", "numerics", "posterior", "queries", "records"},
     "streams": BELOW_STUDIES | {"numerics", "studies"},
     "studies": BELOW_STUDIES | {"numerics"},
     "labelling": BELOW_STUDIES | {"_lazy"},

@@ -1,33 +1,5 @@
 """What a fitted model believes about a batch of items, and the wrappers of such beliefs."""
 
-from labelwise.posterior.base import (
-    BoolArray,
-    CorrelatedLabels,
-    DivisibleCovariance,
-    FloatArray,
-    IgnorantPosterior,
-    ItemCovariance,
-    LabelCovariances,
-    LabelPosterior,
-    MarginalPosterior,
-    Rows,
-    TargetGroup,
-)
-from labelwise.posterior.wrapped import GivenPosterior, LimitedPosterior, WrappedPosterior
+from labelwise._lazy import attach
 
-__all__ = [
-    "BoolArray",
-    "CorrelatedLabels",
-    "DivisibleCovariance",
-    "FloatArray",
-    "GivenPosterior",
-    "IgnorantPosterior",
-    "ItemCovariance",
-    "LabelCovariances",
-    "LabelPosterior",
-    "LimitedPosterior",
-    "MarginalPosterior",
-    "Rows",
-    "TargetGroup",
-    "WrappedPosterior",
-]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)  # the names are in __init__.pyi

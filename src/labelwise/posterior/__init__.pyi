@@ -1,0 +1,14 @@
+from labelwise.posterior.base import BoolArray as BoolArray
+from labelwise.posterior.base import CorrelatedLabels as CorrelatedLabels
+from labelwise.posterior.base import DivisibleCovariance as DivisibleCovariance
+from labelwise.posterior.base import FloatArray as FloatArray
+from labelwise.posterior.base import IgnorantPosterior as IgnorantPosterior
+from labelwise.posterior.base import ItemCovariance as ItemCovariance
+from labelwise.posterior.base import LabelCovariances as LabelCovariances
+from labelwise.posterior.base import LabelPosterior as LabelPosterior
+from labelwise.posterior.base import MarginalPosterior as MarginalPosterior
+from labelwise.posterior.base import Rows as Rows
+from labelwise.posterior.base import TargetGroup as TargetGroup
+from labelwise.posterior.wrapped import GivenPosterior as GivenPosterior
+from labelwise.posterior.wrapped import LimitedPosterior as LimitedPosterior
+from labelwise.posterior.wrapped import WrappedPosterior as WrappedPosterior
