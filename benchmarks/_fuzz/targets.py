@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from labelwise.data import FormatError, append_answers, open_stream, read, read_answers, write
 from labelwise.data.cooccurrence import Cooccurrence, read_cooccurrence, write_cooccurrence
-from labelwise.data.formats.arff import read as read_plain_arff
+from labelwise.data.formats.arff.files import read as read_plain_arff
 from labelwise.data.formats.arff.meka import label_positions
 from labelwise.data.formats.arff.mulan import read_label_names
 from labelwise.data.formats.arff.reader import read_arff

@@ -9,7 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from labelwise.data.formats import arff, csv, jsonl, parquet, shards, xmc
+from labelwise.data.formats import csv, jsonl, parquet, shards, xmc
+from labelwise.data.formats.arff import files as arff
 from labelwise.data.formats.arff import meka, mulan
 from labelwise.data.formats.streaming import Position, Span, Stream
 from labelwise.data.formats.table.batches import TableOptions

@@ -31,7 +31,7 @@ def read(
     Parameters
     ----------
     labels : the number to use instead of the one behind `-C`
-    path, dtype, encoding : as of every ARFF file, see `arff.read`
+    path, dtype, encoding : as of every ARFF file, see `arff.files.read`
     """
     return read_arff(path, lambda header: label_positions(header, labels), dtype, encoding)
 

@@ -35,7 +35,7 @@ def read(
     Parameters
     ----------
     labels : path of the XML file; None looks beside the ARFF file, see `find_xml`
-    path, dtype, encoding : as of every ARFF file, see `arff.read`
+    path, dtype, encoding : as of every ARFF file, see `arff.files.read`
     """
     xml = find_xml(path) if labels is None else Path(labels)
     if xml is None:
