@@ -17,10 +17,10 @@ from labelwise import models
 from labelwise.campaign.new_labels import Guess, GuessedPosterior
 from labelwise.data import ShardedFeatures
 from labelwise.models.hinted import HintedItems, HintedPosterior
+from labelwise.numerics.feature_scaling import learn_features
 from labelwise.numerics.gp.feature_spaces import Fourier
 from labelwise.numerics.hint_weights import HintWeights
 from labelwise.numerics.moved_beliefs import move_draws, move_labels, move_ranking
-from labelwise.numerics.term_weights import learn_features
 from labelwise.posterior import GivenPosterior, LabelPosterior, LimitedPosterior, MarginalPosterior, WrappedPosterior
 from labelwise.posterior.wrapped import AveragePosterior, StreamedPosterior
 

@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator, clone
 
 from labelwise.campaign.questions import did_you_mean
 from labelwise.numerics.arrays import BoolArray, FloatArray
+from labelwise.numerics.feature_scaling import PreparedFeatures, learn_features
 from labelwise.numerics.linear_algebra import dense
 from labelwise.numerics.moved_beliefs import log_odds, move_draws, move_labels, move_ranking
 from labelwise.numerics.recovery.label_sketches import SketchSettings, SketchSums, sketch_rows
@@ -27,7 +28,6 @@ from labelwise.numerics.recovery.sketched_answers import (
     log_likelihoods,
     regress_answers,
 )
-from labelwise.numerics.term_weights import PreparedFeatures, learn_features
 from labelwise.posterior.base import LabelCovariances, LabelPosterior, Rows
 from labelwise.posterior.wrapped import WrappedPosterior
 from labelwise.records import LabelData, in_shards

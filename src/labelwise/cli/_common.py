@@ -1,4 +1,4 @@
-"""What commands share: where to print, how to fail, how to read data by name or path."""
+"""What commands share: where to print, how to fail, how to read data by name or path; options of several commands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -35,6 +35,30 @@ SAID = re.compile(r"( or )?\b([a-z_]+)=(?:('[^']*')|(?=[\s,;.)]|$))")  # text= o
 INTERRUPTED = 130  # what a shell expects of a command stopped by Ctrl-C
 
 errors = Console(stderr=True, markup=False, highlight=False, soft_wrap=True)  # messages may hold [brackets]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster", metavar="ADDRESS", help="Run on a Dask cluster: its address, or a number of workers here."
+    ),
+]
+PriceListOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Prices in seconds: short_text, long_text or picture, with :low, :mid or :high, as in long_text:high.",
+    ),
+]
+ReadCostOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME", help="Price of reading an item, as 8s, 2min or 8 for seconds; pair strategies weigh it."
+    ),
+]
+AnswerCostOption = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Price of one yes or no, as 1.7s or 1.7 for seconds.")
+]
+IN_SECONDS = {"": 1.0, "ms": 0.001, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0}
+TIME = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([a-z]*)\s*")
 
 
 def fail(message: str, code: int = 2) -> typer.Exit:
@@ -148,3 +172,29 @@ def _told(error: Exception) -> str:
         half_written = where.name.startswith(".") and where.suffix == ".part"  # nobody named it: its folder is at fault
         return f"{where.parent if half_written else where}: {error.strerror}"
     return str(error)
+
+
+@contextmanager
+def on_cluster(address: str | None) -> Iterator[None]:
+    """What runs side by side within goes to the cluster, where one is named."""
+    with ExitStack() as stack:
+        if address is not None:
+            with user_errors():
+                from labelwise.cluster import fan_out  # loads Dask, which most commands do without
+
+                stack.enter_context(fan_out(int(address) if address.isdigit() else address))
+        yield
+
+
+def seconds(option: str, text: str | None) -> float | None:
+    """A time in seconds, by its unit; None where none was given.
+
+    >>> seconds("--read-cost", "8s"), seconds("--read-cost", "1.5 min"), seconds("--read-cost", "20")
+    (8.0, 90.0, 20.0)
+    """
+    if text is None:
+        return None
+    match = TIME.fullmatch(text)
+    if match is None or match[2] not in IN_SECONDS:
+        raise ValueError(f"{option} {text!r} is no time; write seconds, as 8 or 8s, or another unit: 500ms, 2min, 1h")
+    return float(match[1]) * IN_SECONDS[match[2]]

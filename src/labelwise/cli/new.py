@@ -7,8 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from labelwise import models, queries
-from labelwise.cli._common import listed, user_errors
-from labelwise.cli._prices import AnswerCostOption, ReadCostOption, seconds
+from labelwise.cli._common import AnswerCostOption, ReadCostOption, listed, seconds, user_errors
 from labelwise.cli._projects import (
     CSV,
     Delimiter,

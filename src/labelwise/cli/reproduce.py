@@ -13,8 +13,16 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from labelwise.cli._clusters import ClusterOption, on_cluster
-from labelwise.cli._common import INTERRUPTED, at_least_one, errors, fail, progress_bars, user_errors
+from labelwise.cli._common import (
+    INTERRUPTED,
+    ClusterOption,
+    at_least_one,
+    errors,
+    fail,
+    on_cluster,
+    progress_bars,
+    user_errors,
+)
 
 if TYPE_CHECKING:
     from labelwise.studies.papers import Account

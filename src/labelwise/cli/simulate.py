@@ -14,9 +14,21 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from labelwise.campaign import Costs
-from labelwise.cli._clusters import ClusterOption, on_cluster
-from labelwise.cli._common import INTERRUPTED, at_least_one, errors, label_option, listed, progress_bars, user_errors
-from labelwise.cli._prices import AnswerCostOption, PriceListOption, ReadCostOption, seconds
+from labelwise.cli._common import (
+    INTERRUPTED,
+    AnswerCostOption,
+    ClusterOption,
+    PriceListOption,
+    ReadCostOption,
+    at_least_one,
+    errors,
+    label_option,
+    listed,
+    on_cluster,
+    progress_bars,
+    seconds,
+    user_errors,
+)
 from labelwise.files import write_text
 from labelwise.studies import METRICS, Arena, Entrant, Plan, Schedule, Source, Study
 from labelwise.studies.findings import (

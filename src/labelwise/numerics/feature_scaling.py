@@ -22,7 +22,8 @@ MAX_SHORT_FEATURES = 10  # dense features up to which the length of a row counts
 ORDERED = 0.55  # rank correlation of size and place, above which columns count as sorted by size; more where few
 UNRELATED = 3.0  # times what the squared correlations of unrelated columns are on average
 LOOKED_AT = 2000  # rows, for whether columns are related
-CONSTANT = 1e-12  # a column whose sd is below this share of its largest value is rounding, not information
+CONSTANT_BELOW = 1e-12  # a column whose sd is below this share of its largest value is rounding, not information
+CONSTANT_FEATURE = 0.3  # beside rows of unit length: a level of its own costs little, but something
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +66,7 @@ def learn_scaling(X: Any, scale: str) -> FeatureScaling:
         return FeatureScaling(unit_rows=True)
     X = np.asarray(X, dtype=np.float64)
     spread = X.std(axis=0)
-    varies = spread > CONSTANT * np.abs(X).max(axis=0)
+    varies = spread > CONSTANT_BELOW * np.abs(X).max(axis=0)
     weight = np.divide(1.0, spread, out=np.zeros_like(spread), where=varies)
     if X.shape[1] <= MAX_SHORT_FEATURES:
         return FeatureScaling(X.mean(axis=0), weight / np.sqrt(X.shape[1]))
@@ -129,3 +130,38 @@ def hash_columns(X: Any, n_buckets: int) -> Any:
     hashed = sp.csr_array((X.data * sign, bucket, X.indptr.copy()), shape=(X.shape[0], n_buckets))
     hashed.sum_duplicates()
     return hashed
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedFeatures:
+    """What was learnt from the training rows; calling it prepares any rows, in float64, with the constant last.
+
+    Examples
+    --------
+    >>> prepare = learn_features(sp.csr_array(np.array([[1.0, 1.0], [0.0, 1.0]])), "auto")
+    >>> prepare(sp.csr_array(np.array([[1.0, 0.0]]))).toarray()
+    array([[1. , 0. , 0.3]])
+    """
+
+    scaling: FeatureScaling
+    term_weight: FloatArray | None = None  # (d,) or None: columns are left to `scaling`
+
+    def __call__(self, X: Any) -> Any:
+        if self.term_weight is not None:
+            X = sp.csr_array(X).astype(np.float64)
+            X = unit_rows(sp.csr_array((X.data * self.term_weight[X.indices], X.indices, X.indptr), shape=X.shape))
+        else:
+            X = self.scaling(X)
+        constant = np.full((X.shape[0], 1), CONSTANT_FEATURE)
+        return sp.hstack([X, sp.csr_array(constant)], format="csr") if sp.issparse(X) else np.hstack([X, constant])
+
+
+def learn_features(X: Any, scale: str) -> PreparedFeatures:
+    """Sparse features without negative values are taken for terms and weighted by log((n + 1) / (rows with it + ½)),
+    which is positive for a term in every row, too; everything else goes by `learn_scaling`."""
+    is_terms = scale == "auto" and sp.issparse(X) and (X.data.size == 0 or X.data.min() >= 0)
+    if not is_terms:
+        return PreparedFeatures(learn_scaling(X, scale))
+    n, d = X.shape
+    rows_with = np.bincount(X.indices[X.data != 0], minlength=d)
+    return PreparedFeatures(FeatureScaling(unit_rows=True), np.log((n + 1) / (rows_with + 0.5)))

@@ -12,11 +12,10 @@ from scipy.special import expit, logit
 
 from labelwise.models.factors.training import FactorSettings, Learnt
 from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
-from labelwise.numerics.feature_scaling import FeatureScaling
+from labelwise.numerics.feature_scaling import FeatureScaling, PreparedFeatures
 from labelwise.numerics.gp.feature_regression import FeatureUncertainty
 from labelwise.numerics.label_correlation import LabelCorrelation
 from labelwise.numerics.linear_algebra import dense
-from labelwise.numerics.term_weights import PreparedFeatures
 from labelwise.numerics.weighted_ridge import RowSolver, View, row_chunks
 from labelwise.posterior import GivenPosterior, ItemCovariance, LabelCovariances, LabelPosterior
 from labelwise.posterior.gaussian import calibrated_covariances

@@ -24,10 +24,9 @@ from labelwise.numerics.factors.model import (
     transfer_residuals,
 )
 from labelwise.numerics.factors.variational import FactorBeliefs, VariationalFit
-from labelwise.numerics.feature_scaling import FeatureScaling, learn_scaling
+from labelwise.numerics.feature_scaling import FeatureScaling, PreparedFeatures, learn_features, learn_scaling
 from labelwise.numerics.gp.feature_regression import FeatureRegression
 from labelwise.numerics.gp.kernels import squared_norms
-from labelwise.numerics.term_weights import PreparedFeatures, learn_features
 from labelwise.numerics.weighted_ridge import RowSolver
 
 MOST_FACTORS = {"map": 100, "variational": 32}  # unless asked for: variational beliefs hold k² numbers per item
