@@ -14,8 +14,6 @@ from labelwise.studies.report import study_section, write_report
 from labelwise.studies.simulate import Schedule
 from labelwise.studies.study import Study, run_study
 
-METRICS = DEFAULT_METRICS
-
 
 @dataclass(frozen=True)
 class Demo:
@@ -61,8 +59,8 @@ def run_demo(
         "choice of the model matters more than the choice of the questions."
     )
     sections = [
-        study_section(in_plane, METRICS, "1. A campaign one can see", [about_plane]),
-        study_section(on_yeast, METRICS, "2. Real data: what yeast genes do", [about_yeast]),
+        study_section(in_plane, DEFAULT_METRICS, "1. A campaign one can see", [about_plane]),
+        study_section(on_yeast, DEFAULT_METRICS, "2. Real data: what yeast genes do", [about_yeast]),
     ]
     lead = (
         "Two simulated campaigns: one in the plane, where the chosen items can be seen, one on real data. "

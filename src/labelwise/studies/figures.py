@@ -25,7 +25,7 @@ try:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
 except ImportError as error:
     raise ImportError("figures need matplotlib: pip install labelwise[plots]") from error
 
@@ -119,8 +119,7 @@ def draw_gains(comparisons: Sequence[Comparison]) -> Figure:
             ax.axvline(0, color=GREY, lw=1)
             for comparison in (c for c in shown if c.metric == metric):
                 _draw_gain(ax, arms.index((comparison.model, comparison.strategy)), comparison)
-            ax.grid(axis="x", color=FAINT, linewidth=0.6)
-            ax.set_axisbelow(True)
+            faint_grid(ax, "x")
             ax.xaxis.set_major_locator(MaxNLocator(5))
             _arm_rows(ax, arms)
             ax.set_title(in_words(metric), fontweight="bold")
@@ -263,8 +262,7 @@ def draw_seconds(seconds: Mapping[Arm, Mapping[str, float]]) -> Figure:
             ax.scatter(values, [place] * len(values), s=18, color=style.colour, marker=style.marker, alpha=0.75, lw=0)
             ax.plot([np.median(values)] * 2, [place - 0.32, place + 0.32], color=style.colour, lw=2.4)
         ax.set_xscale("log")
-        ax.grid(axis="x", color=FAINT, linewidth=0.6)
-        ax.set_axisbelow(True)
+        faint_grid(ax, "x")
         ax.set_xlabel("seconds per question")
         _arm_rows(ax, arms)
     return figure
@@ -289,6 +287,12 @@ def panel_grid(
     for ax in axes[max(0, n - columns) : n]:
         ax.set_xlabel(xlabel)
     return figure, axes[:n]
+
+
+def faint_grid(ax: Axes, axis: Literal["x", "y"]) -> None:
+    """Lines to read values by, behind everything else."""
+    ax.grid(axis=axis, color=FAINT, linewidth=0.6)
+    ax.set_axisbelow(True)
 
 
 def _arm_rows(ax: Axes, arms: Sequence[Arm]) -> None:
@@ -329,8 +333,7 @@ def _draw_curve(ax: Axes, curve: Curve, width: float, per_item: float = 1.0) -> 
 
 
 def _curve_axes(ax: Axes, ticks: int) -> None:
-    ax.grid(axis="y", color=FAINT, linewidth=0.6)
-    ax.set_axisbelow(True)
+    faint_grid(ax, "y")
     ax.xaxis.set_major_locator(MaxNLocator(ticks, integer=True))
     ax.yaxis.set_major_locator(MaxNLocator(5))
 
@@ -376,16 +379,7 @@ def _apart(places: Sequence[float], gap: float, ceiling: float) -> list[float]:
 
 # -- streams ----------------------------------------------------------------------------------------------------------
 
-
-try:
-    from matplotlib import rc_context
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-except ImportError as error:
-    raise ImportError("figures need matplotlib: pip install labelwise[plots]") from error
-
-DEFAULT_METRICS = ("micro_f1", "macro_f1", "precision_at_1", "log_loss")
+STREAM_METRICS = ("micro_f1", "macro_f1", "precision_at_1", "log_loss")
 
 
 @dataclass(frozen=True)
@@ -397,7 +391,7 @@ class StreamPanel:
     marks: Mapping[int, str] = field(default_factory=dict)  # row to words
 
 
-def draw_progress(curve: Table, metrics: Sequence[str] = DEFAULT_METRICS) -> Figure:
+def draw_progress(curve: Table, metrics: Sequence[str] = STREAM_METRICS) -> Figure:
     """The curve of a `Training`, a panel per measure."""
     lines = {metric: {"": (curve["rows"], curve[metric])} for metric in metrics}
     return draw_panels([StreamPanel(metric_title(metric), lines[metric]) for metric in metrics])
@@ -424,8 +418,7 @@ def _draw(ax: Axes, panel: StreamPanel) -> None:
         )
     named = len(panel.lines) > 1
     ax.set_title(panel.title, fontweight="bold", pad=20 if named else None)
-    ax.grid(axis="y", color=FAINT, linewidth=0.6)
-    ax.set_axisbelow(True)
+    faint_grid(ax, "y")
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda row, _: f"{row:,.0f}"))
     ax.yaxis.set_major_locator(MaxNLocator(5))

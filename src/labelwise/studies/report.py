@@ -367,7 +367,7 @@ def _facts(study: Study) -> dict[str, str]:
         "Seeds": ", ".join(map(str, plan.seeds)),
         "Costs": "of short texts, in seconds" if schedule.costs is None else str(schedule.costs),
         "Models": ", ".join(_with_options(model, plan.options.get(model, {})) for model in plan.models),
-        "Label sets": "labels with probability above one half",
+        "Label sets": "of the highest expected F1, item by item: the default decision",
         "Left out": _left_out(study),
         "Time": f"{seconds:.0f} s of fitting and asking in {_n_runs(study)} runs",
     }

@@ -18,7 +18,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from scipy.ndimage import zoom
 
 from labelwise.posterior import FloatArray
-from labelwise.studies.figures import FAINT, GREY, INK, LOOK, PALETTE, name_line_ends
+from labelwise.studies.figures import FAINT, GREY, INK, LOOK, PALETTE, faint_grid, name_line_ends
 from labelwise.studies.findings import in_words
 from labelwise.studies.papers.engine import Verdict
 
@@ -170,8 +170,7 @@ def _draw_lines(ax: Axes, panel: CurvePanel) -> None:
         marker = "o" if dashes == "-" and panel.x_scale == "log" else None
         ax.plot(line.x, line.mean, color=colour, ls=dashes, lw=weight, marker=marker, markersize=3, label=line.name)
         _draw_band(ax, line, colour, alpha=0.15)
-    ax.grid(axis="y", color=FAINT, linewidth=0.6)
-    ax.set_axisbelow(True)
+    faint_grid(ax, "y")
     if panel.y_scale == "linear":
         ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     else:
@@ -196,8 +195,7 @@ def _draw_bars(ax: Axes, panel: CurvePanel) -> None:
         ax.bar(place, line.mean, 0.86 * width, color=colour, label=line.name, linewidth=0, alpha=strength)
         ax.scatter(np.tile(place, len(line.values)), line.values.ravel(), s=7, color="black", alpha=0.55, linewidths=0)
     ax.set_xticks(np.arange(len(lines[0].x)), [f"{x:,.0f}" for x in lines[0].x])
-    ax.grid(axis="y", color=FAINT, linewidth=0.6)
-    ax.set_axisbelow(True)
+    faint_grid(ax, "y")
 
 
 def _name_lines(figure: Figure, axes: Iterable[Axes]) -> None:
@@ -416,8 +414,7 @@ def _draw_gains(ax: Axes, frequency: FloatArray, gain: FloatArray, middles: Sequ
     reach = float(np.percentile(np.abs(gain), 95)) * 1.15 or 1.0  # one tiny average precision may gain 1000 per cent
     ax.set_ylim(-reach, reach)
     ax.yaxis.set_major_locator(MaxNLocator(5))
-    ax.grid(axis="y", color=FAINT, linewidth=0.6)
-    ax.set_axisbelow(True)
+    faint_grid(ax, "y")
 
 
 def thirds_by(frequency: FloatArray) -> list[npt.NDArray[np.intp]]:
