@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "labelwise"
 BELOW_STUDIES = {"campaign", "data", "decisions", "files", "models", "posterior", "queries", "records"}
 ALLOWED = {
     "files": set(),
-    "numerics": {"_lazy"},
+    "numerics": set(),
     "records": {"_lazy", "numerics"},
     "posterior": {"_lazy", "numerics"},
     "data": {"_lazy", "files", "records"},

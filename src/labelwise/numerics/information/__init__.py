@@ -1,5 +1,37 @@
 """Greedy mutual information over any finite set of Gaussian variables: items, the labels of one item, or pairs."""
 
-from labelwise._lazy import attach
+from labelwise.numerics.information.blocks import ArrayBlock, Block, array_blocks
+from labelwise.numerics.information.dense import DenseInformation
+from labelwise.numerics.information.low_rank import LowRank, LowRankInformation
+from labelwise.numerics.information.state import Criterion, InformationState, Picks
+from labelwise.numerics.information.streamed import (
+    LowRankBlocks,
+    Run,
+    StreamedInformation,
+    Task,
+    Walk,
+    greedy_information,
+    run_here,
+)
+from labelwise.numerics.information.weights import WeightBeliefs, gram
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__)  # the names are in __init__.pyi
+__all__ = [
+    "ArrayBlock",
+    "Block",
+    "Criterion",
+    "DenseInformation",
+    "InformationState",
+    "LowRank",
+    "LowRankBlocks",
+    "LowRankInformation",
+    "Picks",
+    "Run",
+    "StreamedInformation",
+    "Task",
+    "Walk",
+    "WeightBeliefs",
+    "array_blocks",
+    "gram",
+    "greedy_information",
+    "run_here",
+]
