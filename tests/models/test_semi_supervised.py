@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 
-from labelwise import BinaryRelevance, Campaign, LabelData, LabelGP, Random, SemiSupervised
+from labelwise import BinaryRelevance, Campaign, HintedModel, LabelData, LabelGP, Random, SemiSupervised
 from labelwise.numerics.metrics import macro_average_precision
 from labelwise.studies import Answerer
 from topic_words import words
@@ -76,3 +77,27 @@ def test_a_campaign_shows_the_pool_once(monkeypatch, grow):
         campaign.add_items(LabelData.from_arrays(more, label_names=pool.label_names, item_ids=ids))
         campaign.believe()
         assert seen == [400, 430]
+
+
+def test_leaving_one_out_is_that_of_its_model_and_goes_on_in_front_of_hints():
+    X, topic = words(n=300)
+    Y = topic[:, None] == np.arange(8)
+    model = SemiSupervised(random_state=0).learn_pool(X).fit(X[:60], Y[:60])
+    np.testing.assert_array_equal(model.leave_one_out_log_odds(), model.model_.leave_one_out_log_odds())
+    assert model.leave_one_out_log_odds().shape == Y[:60].shape
+    assert not hasattr(SemiSupervised(BinaryRelevance()).fit(X[:60], Y[:60]), "leave_one_out_log_odds")
+    assert not hasattr(SemiSupervised(), "leave_one_out_log_odds")
+
+
+def test_rows_that_its_features_cannot_tell_apart_do_not_confuse_hints():
+    """A row and its double have the same features of unit length: half answers about both become one row there."""
+    X, topic = words(n=300)
+    Y = topic[:, None] == np.arange(8)
+    rows = sp.csr_array(sp.vstack([X[:30], 2.0 * X[:30]]))
+    observed = np.zeros((60, Y.shape[1]), dtype=bool)
+    observed[:30, 0::2], observed[30:, 1::2] = True, True
+    model = SemiSupervised(random_state=0).learn_pool(X)
+    hinted = HintedModel(model, lambda items: np.zeros((1, items.shape[0], Y.shape[1])))
+    p = hinted.fit(rows, np.vstack([Y[:30], Y[:30]]), observed=observed).posterior(X[60:70]).probabilities()
+    assert len(hinted.model_.leave_one_out_log_odds()) == 30
+    assert np.isfinite(p).all()

@@ -65,9 +65,8 @@ class HintedModel(LabelModel):
         self.model_ = clone(self.model).fit(X, Y, observed=observed)
         rows, is_new = TrainingRows.none(self.n_labels_).add(X, Y, observed)
         X = X[is_new]
-        if hasattr(self.model_, "leave_one_out_log_odds"):
-            held_out = self.model_.leave_one_out_log_odds()
-        else:
+        held_out = self.model_.leave_one_out_log_odds() if hasattr(self.model_, "leave_one_out_log_odds") else None
+        if held_out is None or len(held_out) != len(rows):  # by its own features the model may put rows together
             some = np.sort(np.random.default_rng(0).permutation(len(rows))[:MOST_ROWS])
             X, rows = X[some], rows.take(some)
             held_out = self._cross_fitted(X, rows)

@@ -9,6 +9,7 @@ from sklearn.utils.metaestimators import available_if
 
 from labelwise.models.base import LabelModel
 from labelwise.models.label_gp.model import LabelGP
+from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.pool_features import PoolFeatures, learn_pool_features, most_evident
 from labelwise.posterior import LabelPosterior
 
@@ -83,6 +84,12 @@ class SemiSupervised(LabelModel):
         X, Y, observed = self._check_training(X, Y, observed, reset=False)
         self.model_.partial_fit(self._prepared(X), Y, observed=observed)
         return self
+
+    @available_if(lambda self: hasattr(self.model_, "leave_one_out_log_odds"))
+    def leave_one_out_log_odds(self) -> FloatArray:
+        """(n, q) of the model, where it has them; the features are those chosen by all answers."""
+        found: FloatArray = self.model_.leave_one_out_log_odds()
+        return found
 
     def posterior(self, X: Any) -> LabelPosterior:
         """Beliefs of the model about the items X."""

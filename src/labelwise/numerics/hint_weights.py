@@ -15,7 +15,7 @@ from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.calibration import Entries, base_rates, bend, newton
 
 HINT_WEIGHT, HINT_PRECISION = 0.4, 20.0  # prior of a shared weight: what a standard score is worth in log-odds
-MODEL_MEAN, MODEL_PRECISION = np.array([0.0, 1.0, 1.0]), np.array([4.0, 4.0, 100.0])  # constant, base rate, evidence
+MODEL_MEAN, MODEL_PRECISION = np.array([0.0, 1.0, 1.0]), np.array([0.25, 4.0, 100.0])  # constant, base rate, evidence
 LABEL_SD = np.array([0.5, 0.3])  # of a label's own intercept and slope around the shared ones
 LABEL_HINT_SD = 0.4  # of a label's own weight of a hint
 EXPECTED_LABELS = 3.0  # of an item, where nobody has answered anything
