@@ -3,11 +3,11 @@
     python benchmarks/label_names.py [--quick] [--sets a,b] [--seeds 5] [--jobs 1] [--misled]
 
 The usual way: 300 random items tagged in full, tf-idf, one logistic regression per label (`BinaryRelevance`). Against
-it: random items, too, and the default model with hints, fitted on the first 0, 6, 12, 20, ... of the same 300. `share` is the
-part of the 300 items from which on it stays at least as good in macro average precision and in mean precision@1-3 on a
-test set, by straight lines between. `without` is the same for the model without hints; both are at most 1. Zero
-answers: the figures by hints alone. `--misled` adds what hints cost that are shuffled, inverted or constant:
-differences to no hints in macro average precision and in precision@1-3 at 20, 100 and 300 items.
+it: random items, too, and the default model with hints, fitted on the first 0, 6, 12, 20, ... of the same 300. `share`
+is the part of the 300 items from which on it stays at least as good in macro average precision and in mean
+precision@1-3 on a test set, by straight lines between. `without` is the same for the model without hints; both are at
+most 1. Zero answers: the figures by hints alone. `--misled` adds what hints cost that are shuffled, inverted or
+constant: differences to no hints in macro average precision and in precision@1-3 at 20, 100 and 300 items.
 
 Sets come from the folder LABELWISE_SHARED_DATA, or ../shared/data beside the repository. A finished run is kept in
 runs/label_names and not done again.

@@ -13,6 +13,9 @@ the dearest of the nine lists; `sets_worse_than_random` counts sets where the de
 with the same model by more than two standard errors of the paired difference, both in mean log macro average precision
 from 100 items on.
 
+`named`: the default campaign on sets whose labels have names or descriptions, which it is given (the sets and test
+items of `label_names.py`), from no answer on; the usual way on the same items does not look at names.
+
 `forgetting` arms end in `@0.8`: the person finds each true label with that probability, in the usual way, too.
 `pairs` is read from the saved curves (first seed) of `label_saving.py`, whose pools have 3000 items.
 
@@ -32,6 +35,8 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 import labelwise as lw
+from _label_names_sets import BAGS, TEXTS
+from _label_names_sets import split as split_named
 from _label_saving_sets import FILES, available, load, split
 from labelwise.numerics.metrics import macro_average_precision, precision_at
 from labelwise.studies import Answerer
@@ -42,12 +47,14 @@ RUNS = ROOT / "runs" / "time_saving"
 PAIRS = ROOT / "benchmarks" / "results" / "label_saving.json"
 FULL, START, ROUND, LAST, POOL = 300, 20, 20, 340, 2000
 FROM = 100  # items, from which on two arms are compared
+NAMED, EARLY = "named", (0, 6, 12, 20)  # rounds of the campaign that knows names, before those of all
 LISTS = [f"{kind}:{level}" for kind in ("short_text", "long_text", "picture") for level in ("low", "mid", "high")]
 MODEL = "semi_supervised"
 ARMS = {
     "default": {},
     "random": {"strategy": "random", "model": MODEL, "start": START},
     "random_logistic": {"strategy": "random", "model": "binary_relevance", "start": START},
+    NAMED: {},
     "unguarded": {"control": 0.05},
     **{
         name: {"strategy": name, "model": MODEL, "start": START, "control": lw.Guard()}
@@ -62,13 +69,13 @@ def score(beliefs, truth):
     return [macro_average_precision(p, truth).value, float(np.mean([precision_at(p, truth, k) for k in (1, 2, 3)]))]
 
 
-def campaign_curve(pool, test, options, seed, recall):
+def campaign_curve(pool, test, options, seed, recall, early=()):
     """[items, labels picked, macro-AP, precision@1-3] after each round."""
     campaign = lw.Campaign(pool.hide(), random_state=seed, **options)
     answerer, truth, curve = Answerer(pool, recall=recall, random_state=seed), test.Y.toarray(), []
-    for n in range(START, min(LAST, pool.n_items) + 1, ROUND):
-        campaign.tell(answerer.answers(campaign.ask(n - campaign.spent().items)))
-        if n > START:
+    for n in sorted({*early, *range(START, min(LAST, pool.n_items) + 1, ROUND)}):
+        campaign.tell(answerer.answers(campaign.ask(n - campaign.spent().items)) if n else [])
+        if n > START or n in early:
             picked = sum(sum(answer.values.values()) for answer in campaign.answers)
             curve.append([n, picked, *score(campaign.believe(test.X), truth)])
     return curve
@@ -92,11 +99,13 @@ def run(name, arm, seed):
     began = time.perf_counter()
     kind, _, recall = arm.partition("@")
     with threadpool_limits(1):
-        pool, test = split(load(DATA, name), seed, POOL)
-        if kind == "usual":
+        is_named = kind.startswith(NAMED)
+        pool, test = split_named(DATA, name, seed) if is_named else split(load(DATA, name), seed, POOL)
+        if kind.endswith("usual"):
             found = usual_way(pool, test, seed, float(recall or 1))
         else:
-            found = campaign_curve(pool, test, ARMS[kind], seed, float(recall or 1))
+            early = EARLY if is_named else ()
+            found = campaign_curve(pool, test, ARMS[kind], seed, float(recall or 1), early)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(f".{os.getpid()}.part")
     part.write_text(json.dumps(found), encoding="utf-8")
@@ -126,10 +135,19 @@ def share(curve, usual, costs):
     return [reached(x, np.asarray(curve)[:, column], usual[column]) for column in (2, 3)]
 
 
+def usual_of(arm):
+    """The usual way that an arm is compared with: the same person, the same items.
+
+    >>> usual_of("default@0.8"), usual_of("named")
+    ('usual@0.8', 'named_usual')
+    """
+    kind, at, recall = arm.partition("@")
+    return f"{'named_usual' if kind == NAMED else 'usual'}{at}{recall}"
+
+
 def summary(name, arm, seeds):
     """Shares of a set and arm by price list, and at the middle one for each metric and seed."""
-    recall = arm.partition("@")[2]
-    usual = [run(name, f"usual@{recall}" if recall else "usual", seed) for seed in seeds]
+    usual = [run(name, usual_of(arm), seed) for seed in seeds]
     curves = [run(name, arm, seed) for seed in seeds]
     length = min(map(len, curves))
     curve, goal = np.mean([each[:length] for each in curves], axis=0), np.mean(usual, axis=0)
@@ -207,15 +225,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="emotions and medical, one seed, the default and random")
     parser.add_argument("--sets", default=",".join(FILES))
-    parser.add_argument("--arms", default="default,random")
+    parser.add_argument("--arms", default="default,random,named")
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--finished", action="store_true")
     options = parser.parse_args()
     sets = available(DATA, ("emotions", "medical") if options.quick else tuple(options.sets.split(",")))
     arms, seeds = options.arms.split(","), range(1 if options.quick else options.seeds)
-    usual = list(dict.fromkeys(f"usual@{r}" if (r := arm.partition("@")[2]) else "usual" for arm in arms))
-    todo = [(name, arm, seed) for seed in seeds for name in sets for arm in (*usual, *arms)]
+    todo = [
+        (name, each, seed)
+        for seed in seeds
+        for name in sets
+        for each in dict.fromkeys(each for arm in arms for each in (usual_of(arm), arm))
+        if not each.startswith(NAMED) or name in (*BAGS, *TEXTS)
+    ]
     if not options.finished:
         Parallel(n_jobs=options.jobs)(delayed(run)(*each) for each in todo)
 
@@ -224,9 +247,7 @@ def main():
 
     tables = {}
     for arm in arms:
-        recall = arm.partition("@")[2]
-        needed = (arm, f"usual@{recall}" if recall else "usual")
-        tables[arm] = {name: summary(name, arm, found) for name in sets if (found := done(name, *needed))}
+        tables[arm] = {name: summary(name, arm, found) for name in sets if (found := done(name, arm, usual_of(arm)))}
     gains = {name: gain(name, found) for name in sets if (found := done(name, "default", "random"))}
     worse = [
         name
@@ -248,7 +269,8 @@ def main():
     print(json.dumps(result))
     ours = over_sets(tables.get("default", {}), lambda row: row["share"])
     last = {"median_share": ours.get("median"), "worst_share": ours.get("worst"), "sets_worse_than_random": len(worse)}
-    print(json.dumps({**last, "worse": worse, "sets": len(tables.get("default", {})), "seeds": len(seeds)}))
+    named = {} if NAMED not in tables else {"named": over_sets(tables[NAMED], lambda row: row["share"])}
+    print(json.dumps({**last, **named, "worse": worse, "sets": len(tables.get("default", {})), "seeds": len(seeds)}))
 
 
 if __name__ == "__main__":
