@@ -16,6 +16,7 @@ from labelwise.cli import app
 from labelwise.data.bundled import make_digit_pictures
 from labelwise.labelling import TrainedLabeller
 from labelwise.labelling.exchange.transfer import read_events_file
+from labelwise.labelling.store.labels import read_changes
 from labelwise.labelling.training.locks import only_worker
 from labelwise.labelling.training.worker import model_path
 
@@ -425,3 +426,38 @@ def test_exported_tables_hold_no_formulas_unless_wanted(folder, raw):
     if not raw:
         back = read_events_file("answers.csv")[-1]
         assert (back.who, dict(back.values)) == ("@ann", {"=1+1": True})
+
+
+def test_labels_are_described_shown_and_read_again(folder):
+    run("labels", "describe", "p.db", "vehicle", "Cars; and keys of cars", "--keyword", "car", "--alias", "auto")
+    assert "vehicle: Cars; and keys of cars\n" in run("labels", "show", "p.db").output
+    there = json.loads(run("labels", "show", "p.db", "--json").output)
+    about = {"name": "vehicle", "description": "Cars; and keys of cars", "keywords": ["car"], "aliases": ["auto"]}
+    assert there == [{"name": "red"}, about, {"name": "odd; name, this"}]
+    (folder / "labels.json").write_text(json.dumps(there), encoding="utf-8")
+    assert "0 described anew" in run("labels", "read", "p.db", "labels.json").output
+    run("labels", "describe", "p.db", "vehicle", "Cars")  # in place of what was said before
+    assert "1 described anew" in run("labels", "read", "p.db", "labels.json").output
+    with Project("p.db") as project:
+        assert [label.as_dict() for label in project.labels()] == there
+        assert project.campaign().data.labels[1].keywords == ("car",)
+        with project.store.reading() as connection:
+            assert [change["what"] for change in read_changes(connection)].count("describe labels") == 3
+    run("labels", "describe", "p.db", "nothing", "x", code=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("meant.csv", "name,description\nred,the colour\nvehicle,\n"),
+        ("meant.jsonl", '{"name": "red", "description": "the colour"}\n"vehicle"\n'),
+        ("meant.json", '{"red": "the colour", "vehicle": ""}'),
+        ("plain.csv", "red\nvehicle\n"),
+    ],
+)
+def test_a_new_project_learns_from_the_file_what_its_labels_mean(folder, name, content):
+    (folder / name).write_text(content, encoding="utf-8")
+    run("new", "q.db", "--items", "docs.csv", "--text", "body", "--labels", name)
+    with Project("q.db") as project:
+        said = [(label.name, label.description) for label in project.labels()]
+    assert said == [("red", "the colour" if name.startswith("meant") else ""), ("vehicle", "")]

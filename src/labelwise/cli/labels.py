@@ -1,20 +1,23 @@
-"""`labelwise labels`: add, rename, merge and retire labels in mid-campaign."""
+"""`labelwise labels`: show, describe, add, rename, merge and retire labels in mid-campaign."""
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 import typer
 
-from labelwise.cli._projects import ProjectPlace, Who, opened, person
+from labelwise.cli._projects import AsJson, ProjectPlace, Who, opened, person, served
+from labelwise.data import read_labels
 
 labels = typer.Typer(
     no_args_is_help=True,
-    help="""Add, rename, merge or retire labels while people label.
+    help="""Show, describe, add, rename, merge or retire labels while people label.
 
 **Examples**
 
 ```
+labelwise labels describe tickets.db billing "Invoices, payments and prices"
 labelwise labels add tickets.db "late delivery" --like delivery=0.3
 labelwise labels merge tickets.db invoice billing
 ```
@@ -61,6 +64,61 @@ def _shares(given: list[str]) -> dict[str, float]:
         except ValueError:
             raise ValueError(f"--like must be LABEL=SHARE, say cats=0.4, got {text!r}") from None
     return shares
+
+
+@labels.command()
+def show(project: ProjectPlace, as_json: AsJson = False) -> None:
+    """List the labels in use, with what they mean. --json prints what `labelwise labels read` reads."""
+    with served(project) as found:
+        there = found.labels()
+    if as_json:
+        typer.echo(json.dumps([label.as_dict() for label in there], ensure_ascii=False, indent=1))
+        return
+    for label in there:
+        typer.echo(f"{label.name}: {label.description}" if label.description else label.name)
+
+
+@labels.command()
+def describe(
+    project: ProjectPlace,
+    name: Name,
+    description: Annotated[str, typer.Argument(help="What the label means, in a sentence or two.")] = "",
+    keyword: Annotated[list[str] | None, typer.Option(help="A word that speaks for it. Repeatable.")] = None,
+    alias: Annotated[list[str] | None, typer.Option(help="Another name of it. Repeatable.")] = None,
+    parent: Annotated[str, typer.Option(help="A more general label.")] = "",
+    who: Who = None,
+) -> None:
+    """Say what a label means, in place of what was said before. The next training uses it.
+
+    **Examples**
+
+    ```
+    labelwise labels describe tickets.db billing "Invoices, payments and prices" --keyword refund
+    ```
+    """
+    label = {"name": name, "description": description, "keywords": keyword, "aliases": alias, "parent": parent}
+    with served(project) as found:
+        changed = found.describe_labels([label], who=person(who))
+    typer.echo(f"described: {name}" if changed else f"{name} was described like this before")
+
+
+@labels.command()
+def read(
+    project: ProjectPlace,
+    file: Annotated[str, typer.Argument(help="csv, jsonl or json with names and descriptions of labels.")],
+    who: Who = None,
+) -> None:
+    """Say what many labels mean: from a csv with columns name, description, keywords, aliases, parent, or from json.
+
+    **Examples**
+
+    ```
+    labelwise labels read tickets.db labels.csv
+    ```
+    """
+    with served(project) as found:
+        changed = found.describe_labels(read_labels(file), who=person(who))
+    typer.echo(f"{changed} described anew")
 
 
 @labels.command()

@@ -23,7 +23,7 @@ from labelwise.cli._projects import (
 def new(
     project: ProjectPlace,
     items: Annotated[str, typer.Option(help="csv, jsonl, parquet, ARFF, libsvm, ... or a folder of pictures.")],
-    labels: Annotated[str | None, typer.Option(help="File with one label per line, or names by comma.")] = None,
+    labels: Annotated[str | None, typer.Option(help="File of labels, or names by comma. csv, json: see docs.")] = None,
     text: Annotated[str | None, typer.Option(help="Column of text to learn from.")] = None,
     known: Annotated[
         str | None, typer.Option(help="Column that lists known labels, or 0/1/blank columns by comma.")

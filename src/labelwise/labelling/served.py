@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from labelwise.labelling.errors import StoreError
+from labelwise.labelling.errors import ProjectError, StoreError
 from labelwise.labelling.exchange.label_studio_tasks import TaskItems
 from labelwise.labelling.items.pictures import located
 from labelwise.labelling.people import People
@@ -19,9 +19,11 @@ from labelwise.labelling.store.events import NewEvent, add_event, last_event, mo
 from labelwise.labelling.store.items import item_ids, item_names, show_item
 from labelwise.labelling.store.labels import (
     add_labels,
+    describe_labels,
     last_change,
     merge_labels,
     read_labels,
+    read_meanings,
     rename_label,
     retire_label,
     set_start,
@@ -30,6 +32,7 @@ from labelwise.labelling.store.questions import forget_beliefs
 from labelwise.labelling.store.schema import WHOLE_ITEM, YES
 from labelwise.labelling.store.trainings import last_good
 from labelwise.labelling.training.guesses import Shares, hint_of
+from labelwise.records.labels import Label, as_labels
 
 PICTURE_FOLDERS = "picture_folders"
 OWNER = "owner"  # who changes labels and adds items where no name is given
@@ -89,6 +92,11 @@ class ServedProject:
         with self.store.reading() as connection:
             return list(read_labels(connection).names)
 
+    def labels(self) -> tuple[Label, ...]:
+        """The labels in use, with what was said of them."""
+        with self.store.reading() as connection:
+            return read_meanings(connection, read_labels(connection))
+
     def gone_labels(self) -> set[str]:
         """The labels that were merged or retired."""
         with self.store.reading() as connection:
@@ -145,6 +153,18 @@ class ServedProject:
             for item in item_ids(connection, examples).values():
                 add_event(connection, NewEvent(time.time(), who, item, "answer", label, TOLD, {label: YES}))
             forget_beliefs(connection)
+
+    def describe_labels(self, labels: Iterable[Any] | Mapping[str, str], *, who: str = OWNER) -> int:
+        """Say what labels mean, in place of what was said before; returns how many changed. The next training uses it.
+
+        `labels`: `Label` records or mappings of their fields, or one mapping of names to descriptions.
+        """
+        try:
+            described = as_labels(labels)
+        except (TypeError, ValueError) as error:
+            raise ProjectError(str(error)) from None
+        with self.store.writing() as connection:
+            return describe_labels(connection, described, who, time.time())
 
     def rename_label(self, old: str, new: str, *, who: str = OWNER) -> None:
         with self.store.writing() as connection:

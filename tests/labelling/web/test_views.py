@@ -22,6 +22,7 @@ POSTS = {
     "/browse/item": {"name": "p1", "yes": "left"},
     "/vocabulary/add": {"name": "another"},
     "/vocabulary/change": {"what": "retire", "label": "left"},
+    "/vocabulary/describe": {"label": "left", "description": "west"},
 }
 
 
@@ -214,6 +215,20 @@ def test_a_label_is_added_with_what_it_goes_with_and_examples(admin, busy):
     ]
     page = text_of(admin.get("/vocabulary"))
     assert "guessed from 40 % of “left”, 10 % of “low”" in page and "eve added “near”" in page
+
+
+def test_a_label_is_described_and_the_rest_of_what_was_said_stays(admin, busy):
+    busy.describe_labels([{"name": "left", "description": "East?", "parent": "low"}])
+    said = {"label": "left", "description": f" West {EVIL}", "keywords": "wind; sea", "aliases": ""}
+    assert form(admin, "/vocabulary/describe", said).status_code == 303
+    label = busy.labels()[0]
+    assert (label.description, label.keywords, label.aliases) == (f"West {EVIL}", ("wind", "sea"), ())
+    assert label.parent == "low"
+    page = admin.get("/vocabulary")
+    assert f"West {EVIL}" in unescape(page.text) and EVIL not in page.text and "wind; sea" in page.text
+    assert busy.campaign().data.labels[0] == label
+    assert form(admin, "/vocabulary/describe", {"label": "nothing", "description": "x"}).status_code == 400
+    assert form(admin, "/vocabulary/describe", {"label": "low", "description": "a\0b"}).status_code == 400
 
 
 @pytest.mark.parametrize(

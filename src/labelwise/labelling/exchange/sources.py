@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,22 +11,24 @@ from typing import Any
 import numpy as np
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from labelwise.data import read
+from labelwise.data import read, read_labels
 from labelwise.data.formats.rows import TABLES, file_suffix, read_lines
 from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.records import Settings
 from labelwise.labelling.store.labels import check_name
-from labelwise.records import LabelData, features_by_name
+from labelwise.records import Label, LabelData, features_by_name
+from labelwise.records.labels import as_labels
 
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff")
 PICTURES_FIELD = "image"  # the field of a picture's content
+NAME_COLUMNS = {"name", "label"}  # of a csv that says what labels mean
 
 
 def read_pool(
     path: str,
     *,
     text: str | None = None,
-    labels: Sequence[str] | None = None,
+    labels: Iterable[Any] | None = None,
     known: str | Sequence[str] | None = None,
     id: str | None = None,
     notice: Callable[[str], None] | None = None,
@@ -38,12 +40,28 @@ def read_pool(
     ----------
     path : a file, or a folder of pictures
     text : column of text
-    labels : the labels to ask about; may be left out where the file says which there are
+    labels : the labels to ask about, names or records; may be left out where the file says which there are
     known : column that lists the labels of an item, or one or several columns of 0, 1 and blank: what is known already
     id : column of ids
     notice : called with each sentence about what was found in a table
     csv : options of tables: encoding, delimiter (csv), separator (of labels in one cell)
     """
+    described = None if labels is None else as_labels(labels)
+    names = None if described is None else [label.name for label in described]
+    data = _read_items(path, names, text=text, known=known, id=id, notice=notice, **csv)
+    return data if described is None else data.with_labels(described)
+
+
+def _read_items(
+    path: str,
+    labels: Sequence[str] | None,
+    *,
+    text: str | None,
+    known: str | Sequence[str] | None,
+    id: str | None,
+    notice: Callable[[str], None] | None,
+    **csv: Any,
+) -> LabelData:
     if Path(path).is_dir():
         return _pictures(Path(path), labels)
     if file_suffix(path) not in TABLES:
@@ -96,17 +114,25 @@ def as_the_project(data: LabelData, settings: Settings) -> LabelData:
     return replace(data, X=X, feature_names=data.feature_names if names is None else tuple(names))
 
 
-def read_label_list(given: str) -> list[str]:
-    """The labels of a file with one per line, or, where there is no such file, those named by comma."""
+def read_label_list(given: str) -> tuple[Label, ...]:
+    """The labels of a file, or, where there is no such file, those named by comma.
+
+    A file has one label per line; json, jsonl, and csv with a column `name`, may say what they mean, see
+    `labelwise.data.read_labels`.
+    """
     if not os.path.exists(given):
-        if given.endswith((".txt", ".csv")):
-            raise ProjectError(f"there is no file {given!r} with the labels, one per line")
-        names = [name.strip() for name in given.split(",") if name.strip()]
+        if given.endswith((".txt", ".csv", ".json", ".jsonl")):
+            raise ProjectError(f"there is no file {given!r} with the labels")
+        labels = as_labels(name.strip() for name in given.split(",") if name.strip())
     else:
-        names = read_lines(given)
-    if not names:
+        kind, lines = file_suffix(given), read_lines(given)
+        is_table = kind == ".csv" and bool(lines) and not NAME_COLUMNS.isdisjoint(lines[0].lower().split(","))
+        labels = read_labels(given) if is_table or kind in (".json", ".jsonl") else as_labels(lines)
+    if not labels:
         raise ProjectError(f"{given!r} names no label; write one per line")
-    return [check_name(name) for name in names]
+    for label in labels:
+        check_name(label.name)
+    return labels
 
 
 def is_folder(path: str) -> bool:

@@ -100,13 +100,20 @@ def set_start(connection: sa.Connection, name: str, kind: str, given: Mapping[st
     connection.execute(labels.update().where(labels.c.id == known.id_of(name)).values(start=start))
 
 
-def describe_labels(connection: sa.Connection, described: Iterable[Label], who: str, at: float) -> None:
-    """Note what labels in use mean; it is kept in `changes`, the last word counts. Names alone are not noted."""
-    known = read_labels(connection)
-    said = {str(known.id_of(label.name)): _without_name(label) for label in described}
-    said = {number: about for number, about in said.items() if about}
+def describe_labels(connection: sa.Connection, described: Iterable[Label], who: str, at: float) -> int:
+    """Note what labels in use mean, in place of what was said of them before; how many changed.
+
+    It is kept in `changes`: the last word counts.
+    """
+    known, described = read_labels(connection), list(described)
+    for label in described:
+        if any("\0" in text for said in label.as_dict().values() for text in said):
+            raise ProjectError(f"what is said of the label {label.name!r} has a NUL in it; leave it out")
+    before = {label.name: label for label in read_meanings(connection, known)}
+    said = {str(known.id_of(each.name)): _without_name(each) for each in described if before.get(each.name) != each}
     if said:
         note_change(connection, DESCRIBE, {"labels": said}, who, at)
+    return len(said)
 
 
 def read_meanings(connection: sa.Connection, known: StoredLabels) -> tuple[Label, ...]:

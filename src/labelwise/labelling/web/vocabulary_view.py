@@ -1,4 +1,4 @@
-"""The labels of the project: everybody sees them, admins add, rename, merge and retire them."""
+"""The labels of the project: everybody sees them, admins describe, add, rename, merge and retire them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from labelwise.labelling.store.labels import check_name, read_changes, read_labe
 from labelwise.labelling.store.schema import NO, YES
 from labelwise.labelling.web.browse_view import TheBrowser, when
 from labelwise.labelling.web.dependencies import AdminUser, CurrentUser, TheProject, render, trouble_of
+from labelwise.records.labels import Label
 
 NAVIGATION = ("Labels", "/vocabulary")
 LISTED = 50  # changes shown, the latest first
@@ -47,6 +48,27 @@ def add(
         project.add_label(name.strip(), like=_shares(like), examples=items, who=user.name)
     except ProjectError as error:
         return _page(request, project, browser, trouble_of(error), {"name": name, "like": like, "examples": examples})
+    return RedirectResponse("/vocabulary", 303)
+
+
+@router.post("/vocabulary/describe")
+def describe(  # noqa: PLR0913 (the fields of the form)
+    request: Request,
+    user: AdminUser,
+    project: TheProject,
+    browser: TheBrowser,
+    label: Name,
+    description: Lines = "",
+    keywords: Lines = "",
+    aliases: Lines = "",
+) -> Response:
+    """Say what a label means; examples and parent, which the page does not show, stay."""
+    try:
+        before = {each.name: each for each in project.labels()}.get(label, Label(label))
+        said = {"description": description.strip(), "keywords": keywords, "aliases": aliases}
+        project.describe_labels([{**before.as_dict(), **said}], who=user.name)
+    except ProjectError as error:
+        return _page(request, project, browser, trouble_of(error))
     return RedirectResponse("/vocabulary", 303)
 
 
@@ -102,6 +124,7 @@ def _page(
         "labels.html.jinja",
         400 if trouble else 200,
         labels=list(zip(names, yes.tolist(), no.tolist(), strict=True)),
+        meanings={name: Label(name) for name in names} | {label.name: label for label in project.labels()},
         starts={name: _hint(said) for name, said in labels.starts.items()},
         changes=said[:LISTED],
         trouble=trouble,
