@@ -14,8 +14,7 @@ from sklearn.base import clone
 from labelwise.campaign.answers import AnswerBook, refit_point
 from labelwise.campaign.defaults import START, default_decision, default_model, default_strategy, is_left_open
 from labelwise.campaign.guard import Guard, evidence_point, strategy_evidence
-from labelwise.campaign.hinting import HintLearner
-from labelwise.campaign.new_labels import GuessLearner, NewLabel, with_room
+from labelwise.campaign.new_labels import GuessLearner, HintLearner, NewLabel, with_room
 from labelwise.campaign.questions import as_questions, by_item, check_number, embed_rows, interleave
 from labelwise.campaign.standing import Standing, Told, stand
 from labelwise.numerics.choosing import random_items, random_pairs

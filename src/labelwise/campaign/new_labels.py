@@ -1,4 +1,4 @@
-"""Labels added in mid-campaign: they start from a guess by co-occurrence, and answers take over.
+"""Labels before they are answered: hints by their names, and for labels added in mid-campaign a guess by co-occurrence.
 
 What a person said of a new label, how often it goes with known ones, is data of the same regression as its first
 answers (`numerics.sketched_answers`). The campaign's own model, whatever it is, learns the label too, and gets the
@@ -7,7 +7,7 @@ share of the say that it earns by predicting answers it has not seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -18,6 +18,8 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, clone
 
 from labelwise.campaign.questions import did_you_mean
+from labelwise.hints.base import DEFAULT_HINTS, PoolHints, PoolWords, checked_hints, learn_hints
+from labelwise.models.hinted import HintedModel
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.feature_scaling import PreparedFeatures, learn_features
 from labelwise.numerics.linear_algebra import dense
@@ -28,8 +30,9 @@ from labelwise.numerics.recovery.sketched_answers import (
     log_likelihoods,
     regress_answers,
 )
+from labelwise.posterior import IgnorantPosterior
 from labelwise.posterior.base import LabelCovariances, LabelPosterior, Rows
-from labelwise.posterior.wrapped import WrappedPosterior
+from labelwise.posterior.wrapped import StreamedPosterior, WrappedPosterior
 from labelwise.records import LabelData, in_shards
 
 
@@ -385,3 +388,41 @@ def share_likelihoods(model: FloatArray, guess: FloatArray, answers: FloatArray)
 def _has_both(values: BoolArray, observed: BoolArray) -> bool:
     yes = int((values & observed).sum())
     return FEWEST_ANSWERS <= yes <= int(observed.sum()) - FEWEST_ANSWERS
+
+
+class HintLearner:
+    """What is believed of labels before they are answered, by their names; a function of the pool and its labels alone.
+
+    Parameters
+    ----------
+    hints : "auto", None, or names in `labelwise.hints.BY_NAME` and objects with `fit`
+    """
+
+    def __init__(self, hints: str | Iterable[Any] | None) -> None:
+        self._chosen = checked_hints(DEFAULT_HINTS if isinstance(hints, str) and hints == "auto" else hints or ())
+        self._pool: tuple[Any, PoolWords | None] = (None, None)  # features, and what was learnt of them
+        self._found: tuple[LabelData | None, PoolHints | None] = (None, None)
+
+    def of(self, data: LabelData) -> PoolHints | None:
+        """The hints of this pool; None where none has anything to say. What only follows from the items is kept."""
+        if not self._chosen:
+            return None
+        if self._found[0] is not data:
+            if self._pool[0] is not data.X:
+                self._pool = (data.X, PoolWords.of(data))
+            pool = self._pool[1]
+            self._found = (data, None if pool is None else learn_hints(data, self._chosen, pool))
+        return self._found[1]
+
+    def wrap(self, model: Any, data: LabelData) -> Any:
+        """An unfitted model with the hints of the pool in its beliefs; the model itself where there are none."""
+        hints = self.of(data)
+        return model if hints is None else HintedModel(model, hints)
+
+    def before_answers(self, X: Any, data: LabelData) -> LabelPosterior:
+        """Beliefs about items X before anything is known: by hints alone, or one half for every label."""
+        hints = self.of(data)
+        if hints is None:
+            return IgnorantPosterior(X.shape[0], data.n_labels)
+        believe = HintedModel(None, hints).before_answers
+        return StreamedPosterior(X, data.n_labels, believe) if in_shards(X) else believe(X)
