@@ -14,11 +14,11 @@ import pytest
 from rich.console import Console
 
 from labelwise import LabelData, Project
-from labelwise.cli._terminal import Desk, as_text
+from labelwise.cli._terminal import TerminalLabeller, as_text
 from labelwise.labelling.exchange.transfer import read_events_file, write_events
 
 
-def desk(project: Project, keys: str) -> tuple[Desk, io.StringIO]:
+def desk(project: Project, keys: str) -> tuple[TerminalLabeller, io.StringIO]:
     """A person who presses these keys, and what the screen shows."""
     screen = io.StringIO()
     presses = iter(keys)
@@ -29,7 +29,7 @@ def desk(project: Project, keys: str) -> tuple[Desk, io.StringIO]:
         except StopIteration:
             raise EOFError from None
 
-    return Desk(project, "ann", press, Console(file=screen, width=100), lambda: False), screen
+    return TerminalLabeller(project, "ann", press, Console(file=screen, width=100), lambda: False), screen
 
 
 @pytest.fixture

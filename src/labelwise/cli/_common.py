@@ -30,8 +30,8 @@ OPTIONS = {
     "text": "--text",
     "id": "--id",
 }  # of commands that read a table, by the library's names
-SAID = re.compile(r"( or )?\b([a-z_]+)=(?:('[^']*')|(?=[\s,;.)]|$))")  # text= or encoding='latin-1', not features=100
-
+# text= or encoding='latin-1' in a message of the library, not features=100
+ARGUMENT = re.compile(r"( or )?\b([a-z_]+)=(?:('[^']*')|(?=[\s,;.)]|$))")
 INTERRUPTED = 130  # what a shell expects of a command stopped by Ctrl-C
 
 errors = Console(stderr=True, markup=False, highlight=False, soft_wrap=True)  # messages may hold [brackets]
@@ -76,7 +76,7 @@ def user_errors(**options: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, OSError, ImportError) as error:
-        raise fail(in_options(_told(error), OPTIONS | options), getattr(error, "exit_code", 2)) from None
+        raise fail(in_options(_message_of(error), OPTIONS | options), getattr(error, "exit_code", 2)) from None
 
 
 def in_options(message: str, options: Mapping[str, str]) -> str:
@@ -92,7 +92,7 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
             return "" if also and not value else match[0]
         return f"{also}{options[name]}{f' {value}' if value else ''}"
 
-    return SAID.sub(typed, message)
+    return ARGUMENT.sub(typed, message)
 
 
 @contextmanager
@@ -166,7 +166,7 @@ def label_option(text: str) -> str | int | list[str]:
     return names if len(names) > 1 else text
 
 
-def _told(error: Exception) -> str:
+def _message_of(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         where = Path(str(error.filename))
         half_written = where.name.startswith(".") and where.suffix == ".part"  # nobody named it: its folder is at fault

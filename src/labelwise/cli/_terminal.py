@@ -34,7 +34,7 @@ class Stop(Exception):
 
 
 @dataclass
-class Desk:
+class TerminalLabeller:
     """A person at a terminal.
 
     Parameters

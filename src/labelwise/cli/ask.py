@@ -43,14 +43,14 @@ def ask(
     with user_errors():
         at_least_one("-n", n)
     with opened(project) as found:
-        from labelwise.cli._terminal import Desk, next_lease
+        from labelwise.cli._terminal import TerminalLabeller, next_lease
         from labelwise.labelling.figures.wording import counted
 
         if tty:
             if not sys.stdin.isatty():
                 raise fail("--tty needs a terminal to read keys from; leave it out to print the question")
             with _worker_beside(found) as lives:
-                desk = Desk(found, person(who), typer.getchar, Console(highlight=False), lives)
+                desk = TerminalLabeller(found, person(who), typer.getchar, Console(highlight=False), lives)
                 typer.echo(f"{counted(desk.work(n), 'answer')} saved")
             return
         from labelwise.labelling.leases import held_most

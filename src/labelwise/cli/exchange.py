@@ -118,7 +118,7 @@ def import_(
             new, repeated = import_answers(found, file)
             told = f"{counted(new, 'new event')}{_already(repeated)}"
         elif file.endswith(".json"):
-            told = _told(import_tasks(found, file, reconcile=reconcile))
+            told = _imported_in_words(import_tasks(found, file, reconcile=reconcile))
         else:
             csv = csv_options(encoding, delimiter, label_separator)
             new, repeated = import_items(found, file, known=known, id=id, notice=print_notice, **csv)
@@ -138,10 +138,10 @@ def _import_live(project: Project, file: str | None, address: str, number: int |
     if number is None:
         raise ValueError("which project of Label Studio? Give --project and the number in its address")
     studio = LabelStudio(address, os.environ.get(TOKEN, ""))
-    return _told(import_live(project, studio, number, reconcile=reconcile))
+    return _imported_in_words(import_live(project, studio, number, reconcile=reconcile))
 
 
-def _told(done: Imported) -> str:
+def _imported_in_words(done: Imported) -> str:
     """What was new, and a line for everything that is not here afterwards."""
     from labelwise.labelling.figures.wording import counted
 

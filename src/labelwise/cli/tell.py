@@ -50,7 +50,7 @@ def tell(
             raise ValueError("give one of: a file of answers, --lease, --item or --undo")
         name = person(who)
         values: dict[str, bool | None] = dict.fromkeys(found.label_names() if others_no else (), False)
-        values |= _said({"yes": yes or [], "no": no or [], "unsure": unsure or []})
+        values |= _answers_by_label({"yes": yes or [], "no": no or [], "unsure": unsure or []})
         if undo:
             receipts = []
             typer.echo(f"taken back: {found.service.undo(name).question.item}")
@@ -72,7 +72,7 @@ def tell(
         typer.echo(f"saved: {len(receipts) - repeated:,}{already}")
 
 
-def _said(by_word: dict[str, list[str]]) -> dict[str, bool | None]:
+def _answers_by_label(by_word: dict[str, list[str]]) -> dict[str, bool | None]:
     """The answer for each label; two different answers for one are refused."""
     words: dict[str, str] = {}
     for word, labels in by_word.items():

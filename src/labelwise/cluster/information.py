@@ -235,7 +235,7 @@ def on_cluster(strategy: Any, client: Any) -> Any:
     if isinstance(strategy, MutualInformation):
         return replace(strategy, run=BlockRunner(client))
     if isinstance(strategy, ScoringStrategy):
-        return ScoredThere(strategy, client)
+        return ScoredOnWorkers(strategy, client)
     raise ValueError(
         f"{type(strategy).__name__} plans over the whole pool at once, and that stays on one machine; "
         "MutualInformation and strategies that score items or pairs by themselves can go to a cluster"
@@ -243,7 +243,7 @@ def on_cluster(strategy: Any, client: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class ScoredThere:
+class ScoredOnWorkers:
     """A scoring strategy that leaves a pool in shards to the workers.
 
     A pool in memory is scored here, and so are beliefs that hold more than a model, say guesses at new labels.

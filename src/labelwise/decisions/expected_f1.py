@@ -33,7 +33,7 @@ from labelwise.numerics.probability_groups import add_hits, add_to_bins, bin_gro
 from labelwise.posterior import LabelPosterior
 
 SAMPLE_ENTRIES = 2**22  # draws of so many (sample, item, label) entries are held at a time
-COMMON = 2**64 - 1  # in place of a block's number: draws that all blocks share
+SHARED_BLOCK = 2**64 - 1  # in place of a block's number: draws that all blocks share
 MIN_ITEMS = 10  # a smaller batch is no batch
 CUTS, CUT_REACH = 256, 12.0  # candidate thresholds of the sampled macro rule, equal steps of the logit
 
@@ -175,7 +175,7 @@ class ExpectedF1:
         for part, block, rng in self._sampling_blocks(posterior):
             believed = checked(block.probabilities(), known)
             codes[part] = logit_codes(believed, CUTS, CUT_REACH)
-            source = self._generator(COMMON) if posterior.joint_draws else rng
+            source = self._generator(SHARED_BLOCK) if posterior.joint_draws else rng
             p = block.sample_probabilities(self.n_samples, source)  # (s, block, q), dependent over items
             drawn = rng.random(p.shape) < p
             add_hits(codes[part], drawn if known is None else drawn & known, hits)

@@ -11,7 +11,7 @@ from labelwise.numerics.expected_f1 import best_prefixes, expected_scores
 from labelwise.numerics.probability_groups import add_to_bins, bin_groups, logit_codes, take_in_order
 from labelwise.posterior import LabelPosterior
 
-NOTHING = np.empty((0, 0), dtype=np.uint16)
+NO_CODES = np.empty((0, 0), dtype=np.uint16)
 
 
 class LabelTally:
@@ -54,7 +54,7 @@ class LabelTally:
         sums = self._sums
         if known_labels is not None:
             sums = np.where(np.asarray(known_labels, dtype=bool)[:, None], sums, 0.0)  # as good as absent
-        groups = bin_groups(NOTHING, sums, self._counts)
+        groups = bin_groups(NO_CODES, sums, self._counts)
         empty = empty_value("macro", None)
         taken, expected = best_prefixes(groups.probability, groups.count, beta, empty)
         if known_labels is None:
@@ -66,7 +66,7 @@ class LabelTally:
         given = np.asarray(shares, dtype=float)
         if given.shape != (len(self._sums),) or not np.all((given >= 0) & (given <= 1)):
             raise ValueError(f"shares must be {len(self._sums)} numbers between 0 and 1, got {shares!r}")
-        groups = bin_groups(NOTHING, self._sums, self._counts)
+        groups = bin_groups(NO_CODES, self._sums, self._counts)
         cut, inside = groups.cuts(np.rint(self.n_items * given).astype(np.int64))
         chosen = np.where(np.arange(BINS) < cut[:, None], groups.count, 0.0)  # (q, g)
         partial = np.flatnonzero(inside)

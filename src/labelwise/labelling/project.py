@@ -222,7 +222,7 @@ class Project(ServedProject):
         sets = labeller.decide(beliefs, threshold=threshold, every_label=every_label)
         learnt = labeller.learnt_labels() | every_label
         if items is None:
-            _let_answers_stand(data, labeller.label_names, sets)
+            _keep_answers(data, labeller.label_names, sets)
         with self.store.reading() as connection:
             unlearnt = sum(voters_count(connection, labeller.seen_event).values())
         left_out = tuple(name for name, there in zip(labeller.label_names, learnt, strict=True) if not there)
@@ -282,7 +282,7 @@ class Project(ServedProject):
         return added
 
 
-def _let_answers_stand(data: LabelData, label_names: Sequence[str], sets: npt.NDArray[np.bool_]) -> None:
+def _keep_answers(data: LabelData, label_names: Sequence[str], sets: npt.NDArray[np.bool_]) -> None:
     """Put what is known in the place of what was predicted; a model may be older than the labels."""
     place = {name: column for column, name in enumerate(label_names)}
     column_of = np.array([place.get(name, -1) for name in data.label_names])

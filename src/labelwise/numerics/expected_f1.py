@@ -23,7 +23,7 @@ PANEL_NODES = 12  # Gauss-Legendre nodes on each panel
 PANELS_NEAR_ZERO = 16  # halvings of [0, 1/2] toward x = 0, where a fractional power of x is not smooth
 TIED = 1e-6  # probabilities that differ by less than this, relative, are the same
 GAIN = 1e-12  # a larger set must be better by this much, relative: rounding must not choose
-NOTHING = 1e-60  # an integrand below this has no digit left to add, here and for every larger set
+NEGLIGIBLE_INTEGRAND = 1e-60  # an integrand below this has no digit left to add, here and for every larger set
 CERTAIN = 1 - 2.0**-50  # probabilities are kept below, so that 1 − p v has a reciprocal at every node
 SMALL, SERIES = 0.01, 7  # below, seven terms of log(1 − p v) have all the digits
 REORDER = {"reassoc", "contract", "nsz"}  # lets sums over nodes use vector registers; nothing is assumed finite
@@ -215,7 +215,7 @@ def _best_prefixes(
                 mass[t] *= x[t] if c[g] == 1 else np.exp(c[g] * log_x[t])
                 ratio[t] += c[g] * p[g] / (1 - p[g] * absent[t])
                 value += mass[t] * ratio[t]
-            while alive > 0 and mass[alive - 1] < NOTHING:
+            while alive > 0 and mass[alive - 1] < NEGLIGIBLE_INTEGRAND:
                 alive -= 1
             if value > best * (1 + GAIN):
                 best, taken[r] = value, g + 1

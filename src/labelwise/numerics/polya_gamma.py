@@ -14,7 +14,7 @@ import numpy as np
 
 from labelwise.numerics.arrays import FloatArray
 
-SMALL = 1e-3  # below this the quotient tanh(ψ/2)/2ψ loses digits: use its series, exact to ψ⁴/480
+SERIES_BELOW = 1e-3  # below this the quotient tanh(ψ/2)/2ψ loses digits: use its series, exact to ψ⁴/480
 
 
 def polya_gamma_mean(trials: Any, psi: Any) -> FloatArray:
@@ -24,8 +24,8 @@ def polya_gamma_mean(trials: Any, psi: Any) -> FloatArray:
     array([0.25  , 0.1904])
     """
     size = np.abs(psi)
-    safe = np.where(size < SMALL, 1.0, size)
-    return trials * np.where(size < SMALL, 0.25 - size**2 / 48, np.tanh(safe / 2) / (2 * safe))
+    safe = np.where(size < SERIES_BELOW, 1.0, size)
+    return trials * np.where(size < SERIES_BELOW, 0.25 - size**2 / 48, np.tanh(safe / 2) / (2 * safe))
 
 
 def log_likelihood(successes: Any, trials: Any, psi: Any) -> FloatArray:
@@ -53,7 +53,7 @@ def gradients_and_weights(psi: FloatArray, successes: Any, trials: Any) -> tuple
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")
 def _combine(psi: FloatArray, decay: FloatArray, successes: Any, trials: Any) -> None:
     """In place: ψ becomes the slope, e^−|ψ| the weight. One pass, so that each entry is read from memory once."""
-    one, half, small = decay.dtype.type(1), decay.dtype.type(0.5), decay.dtype.type(SMALL)
+    one, half, small = decay.dtype.type(1), decay.dtype.type(0.5), decay.dtype.type(SERIES_BELOW)
     quarter, curve = decay.dtype.type(0.25), decay.dtype.type(1 / 48)
     for i in range(psi.shape[0]):
         for j in range(psi.shape[1]):

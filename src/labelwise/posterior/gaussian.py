@@ -20,7 +20,7 @@ from labelwise.numerics.linear_algebra import cholesky, dense, solve_lower
 from labelwise.posterior.base import CorrelatedLabels
 
 BLOCK = 2048
-HELD = 2**23  # numbers of a batch's kernel to the training rows that are held: 64 MB
+MAX_HELD_NUMBERS = 2**23  # numbers of a batch's kernel to the training rows that are held: 64 MB
 
 
 def calibrated_covariances(p: FloatArray, correlation: LabelCorrelation) -> CorrelatedLabels:
@@ -92,7 +92,7 @@ class KernelCovariance:
     @cached_property
     def _held(self) -> FloatArray | None:
         """(f, n) L⁻¹ κ(X_f, X) of all items, where that is not too much to hold."""
-        if self._X.shape[0] * self._L.shape[0] > HELD:
+        if self._X.shape[0] * self._L.shape[0] > MAX_HELD_NUMBERS:
             return None
         return solve_lower(self._L, self._kernel(self._X, self._X_full).T)
 

@@ -13,7 +13,7 @@ from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
 from labelwise.posterior import LabelPosterior
 
 Values = Literal["probability", "decision"]
-SURE = 1e-12  # probabilities are kept so far from 0 and 1 before their log-odds are taken
+MIN_PROBABILITY = 1e-12  # probabilities are kept so far from 0 and 1 before their log-odds are taken
 
 
 class Known(Protocol):
@@ -109,5 +109,5 @@ def signed_values(p: FloatArray, values: Values) -> FloatArray:
     if values == "probability":
         return 2 * p - 1
     if values == "decision":
-        return logit(np.clip(p, SURE, 1 - SURE))
+        return logit(np.clip(p, MIN_PROBABILITY, 1 - MIN_PROBABILITY))
     raise ValueError(f'values must be "probability" or "decision", got {values!r}')

@@ -33,7 +33,7 @@ def fitted(request):
 
 @pytest.mark.parametrize("held", [2**23, 0])
 def test_item_covariance_given_the_items_answered_in_full(fitted, held, monkeypatch):
-    monkeypatch.setattr("labelwise.posterior.gaussian.HELD", held)
+    monkeypatch.setattr("labelwise.posterior.gaussian.MAX_HELD_NUMBERS", held)
     monkeypatch.setattr("labelwise.posterior.gaussian.BLOCK", 7)
     model, X_full, X_new = fitted
     kernel = model.kernel_

@@ -21,7 +21,7 @@ from labelwise.studies.papers.mllcs import (
     standard_run,
     sweeps_run,
 )
-from labelwise.studies.papers.sets import MADE_UP, count_pairs, made_up_split, tell_labels
+from labelwise.studies.papers.sets import MADE_UP, count_pairs, made_up_split, split_labels
 
 SMALL = {"folder": "", "name": MADE_UP}
 
@@ -32,11 +32,11 @@ def plain_precision(scores, truth, k):
 
 
 def test_a_split_tells_half_of_the_labels_and_counts_all():
-    problem = tell_labels("", MADE_UP, 0)
+    problem = split_labels("", MADE_UP, 0)
     assert problem.seen.size == 15 and problem.unseen.size == 15
     assert sorted([*problem.seen, *problem.unseen]) == list(range(30))
     np.testing.assert_array_equal(problem.observed.any(axis=0), np.isin(np.arange(30), problem.seen))
-    assert tell_labels("", MADE_UP, 0, 0.8).seen.size == 24
+    assert split_labels("", MADE_UP, 0, 0.8).seen.size == 24
     Y = problem.Y
     assert problem.counts()[3, 5] == np.sum(Y[:, 3] & Y[:, 5])
     np.testing.assert_array_equal(count_pairs(Y).diagonal(), Y.sum(axis=0))
@@ -44,7 +44,7 @@ def test_a_split_tells_half_of_the_labels_and_counts_all():
 
 def test_half_runs_measure_all_and_unseen_labels():
     outcome = half_run(**SMALL, seed=1, method="sketched GP")
-    problem = tell_labels("", MADE_UP, 1)
+    problem = split_labels("", MADE_UP, 1)
     model = CooccurrenceTransfer(cooccurrence=problem.counts(), random_state=0)
     scores = model.fit(problem.train.X, problem.Y, problem.observed).posterior(problem.test.X).means()
     assert outcome["joint"] == pytest.approx([plain_precision(scores, problem.truth, k) for k in (1, 3, 5)])
@@ -64,7 +64,7 @@ def test_models_without_counts_put_unseen_labels_last():
 
 def test_costa_runs_on_the_papers_factors_with_fewer_sweeps_by_share():
     outcome = half_run(**SMALL, seed=0, method="COSTA on factors", share=0.5)
-    problem = tell_labels("", MADE_UP, 0, 0.5)
+    problem = split_labels("", MADE_UP, 0, 0.5)
     base = LatentFactors.paper(n_iterations=10)
     model = CooccurrenceTransfer("costa", cooccurrence=problem.counts(), base=base)
     scores = model.fit(problem.train.X, problem.Y, problem.observed).posterior(problem.test.X).means()

@@ -33,7 +33,7 @@ from labelwise.files import AnyPath, writing
 from labelwise.records import LabelData
 
 HEADER = re.compile(r"\s*([0-9]{1,15})\s+([0-9]{1,15})\s+([0-9]{1,15})\s*")
-MOST = 10**9 - 1  # the largest index where no header limits it
+MAX_INDEX = 10**9 - 1  # the largest index where no header limits it
 MOST_UNNAMED = 200_000  # labels that get names by their numbers, whatever the file holds
 Shape = tuple[int | None, int, int]
 
@@ -196,7 +196,7 @@ class XmcParser:
         """The first and the last "feature" or "label" as they are called in the file."""
         base = self.bases[what == "label"]
         if self.shape is None:
-            return base, MOST
+            return base, MAX_INDEX
         return base, base - 1 + (self.shape[2] if what == "label" else self.shape[1])
 
     def _check(self, index: int, seen: Any, what: str) -> None:
@@ -302,7 +302,7 @@ class XmcStream(Stream):
     def _parser(self) -> XmcParser:
         shape = self._shape
         if shape is None and self._names is not None:
-            shape = (None, MOST, len(self._names))
+            shape = (None, MAX_INDEX, len(self._names))
         make_parser = compiled_parser("Xmc") if os.path.getsize(self.path) > BLOCK else XmcParser
         parser: XmcParser = make_parser(self.path, shape, self._bases)
         return parser

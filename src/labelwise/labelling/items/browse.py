@@ -30,7 +30,7 @@ from labelwise.labelling.training.snapshot import Snapshot, SnapshotReader
 from labelwise.labelling.training.votes import UNKNOWN, History
 
 SHOWS = ("all", "uncertain", "disagree", "unanswered")
-SAID = ("any", "yes", "no", "open")
+SAID_KINDS = ("any", "yes", "no", "open")
 PAGE = 20  # items on one page
 MOST_WORDS = 8  # of a search
 
@@ -51,8 +51,8 @@ class ItemSearch:
     def __post_init__(self) -> None:
         if "\0" in f"{self.words}{self.label}{self.who}":  # PostgreSQL has no such sign
             raise ProjectError("a search cannot hold the sign NUL; leave it out")
-        if self.show not in SHOWS or self.said not in SAID:
-            raise ProjectError(f"show one of {', '.join(SHOWS)} and said one of {', '.join(SAID)}, got {self}")
+        if self.show not in SHOWS or self.said not in SAID_KINDS:
+            raise ProjectError(f"show one of {', '.join(SHOWS)} and said one of {', '.join(SAID_KINDS)}, got {self}")
 
     @property
     def parts(self) -> list[str]:

@@ -31,7 +31,7 @@ def hint_of(name: str, known: tuple[str, ...], like: Shares | None, counts: Shar
     return ("like", said.like) if said.like else ("counts", said.counts)
 
 
-def tell_hints(campaign: Campaign, labels: StoredLabels) -> None:
+def add_hints(campaign: Campaign, labels: StoredLabels) -> None:
     """Let a campaign guess the labels that were added with a hint, until their answers take over."""
     for name, said in labels.starts.items():
         campaign.guess_label(name, like=said.get("like"), counts=said.get("counts"))

@@ -23,7 +23,7 @@ from labelwise.labelling.store.items import StoredItems, read_items
 from labelwise.labelling.store.labels import StoredLabels, last_change, read_labels, read_meanings
 from labelwise.labelling.store.timings import recent_times
 from labelwise.labelling.training.agreement_counts import Tally
-from labelwise.labelling.training.guesses import tell_hints
+from labelwise.labelling.training.guesses import add_hints
 from labelwise.labelling.training.votes import UNKNOWN, History
 from labelwise.records import Features, LabelData
 from labelwise.records.costs import Costs
@@ -95,7 +95,7 @@ class Learner:
             random_state=settings.random_state,
             answers=self.history.answers,
         )
-        tell_hints(self.campaign, self.labels)
+        add_hints(self.campaign, self.labels)
 
     def _learn_costs(self, connection: sa.Connection) -> None:
         """What people really need, from their times; what was chosen, or what is usual, where there are none."""

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.items.blind import HIDDEN
-from labelwise.labelling.items.browse import SAID, SHOWS, Browser, FoundItem, ItemSearch
+from labelwise.labelling.items.browse import SAID_KINDS, SHOWS, Browser, FoundItem, ItemSearch
 from labelwise.labelling.people import User
 from labelwise.labelling.records import IN_WORDS
 from labelwise.labelling.web.dependencies import CurrentUser, TheProject, project_of, render, site_of, trouble_of
@@ -87,7 +87,7 @@ def browse(request: Request, user: CurrentUser, browser: TheBrowser, asked: Anno
         people=browser.people(),
         labels=browser.project.label_names(),
         shows=SHOWS,
-        saids=SAID,
+        saids=SAID_KINDS,
         query=asked.query(),
         most=SHOWN_LABELS,
         hidden=HIDDEN,

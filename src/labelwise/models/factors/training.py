@@ -30,7 +30,7 @@ from labelwise.numerics.gp.kernels import squared_norms
 from labelwise.numerics.weighted_ridge import RowSolver
 
 MOST_FACTORS = {"map": 100, "variational": 32}  # unless asked for: variational beliefs hold k² numbers per item
-LARGE = 200_000  # entries of Y from which single precision is used
+SINGLE_PRECISION_FROM = 200_000  # entries of Y from which single precision is used
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def seen_counts(cooccurrence: FloatArray, seen: IntArray, unseen: IntArray, *, d
 def precision_of(name: str, n_entries: int) -> Any:
     """The type to compute in: "auto" is single precision where there is enough to compute."""
     if name == "auto":
-        return np.float32 if n_entries > LARGE else np.float64
+        return np.float32 if n_entries > SINGLE_PRECISION_FROM else np.float64
     return np.dtype(name).type
 
 

@@ -24,7 +24,7 @@ from labelwise.numerics.gp.feature_regression import FeatureRegression
 from labelwise.numerics.polya_gamma import log_likelihood
 from labelwise.numerics.weighted_ridge import GRAM_CHUNK, RowSolver, View, row_chunks
 
-FREE = 1e-6  # penalty of the column bias and the constant in the regression: next to none
+NEARLY_FREE_PENALTY = 1e-6  # penalty of the column bias and the constant in the regression: next to none
 FOLD_TOLERANCE = 1e-8  # Newton ends where no factor moves by more than this, relative to the largest
 MAX_FOLD_STEPS = 200  # of Newton; 5 to 15 are usual
 MAX_HALVINGS = 40  # of one step
@@ -312,7 +312,7 @@ def _regression(f: Factors, penalty: float, *, bias: bool) -> FloatArray:
         return np.column_stack([B @ np.linalg.solve(system, B[:s].T @ f.labels), np.zeros(len(B))])
     Z = np.column_stack([B, f.column_bias, np.ones(len(B))])  # (c, k + 2)
     targets = np.column_stack([f.labels, f.label_bias])  # (s, k + 1)
-    ridge = np.diag(np.r_[np.full(B.shape[1], penalty), FREE, FREE])
+    ridge = np.diag(np.r_[np.full(B.shape[1], penalty), NEARLY_FREE_PENALTY, NEARLY_FREE_PENALTY])
     return Z @ np.linalg.solve(Z[:s].T @ Z[:s] + ridge, Z[:s].T @ targets)
 
 
@@ -325,7 +325,7 @@ def regress_by_kernel(f: Factors, penalty: float) -> Transferred:
     Z = np.column_stack([f.columns, f.column_bias]).astype(np.float64)  # (c, k + 1)
     lines = np.column_stack([Z[:, -1], np.ones(len(Z))])
     targets = np.column_stack([f.labels, f.label_bias]).astype(np.float64)
-    line = np.linalg.solve(lines[:s].T @ lines[:s] + FREE * np.eye(2), lines[:s].T @ targets)
+    line = np.linalg.solve(lines[:s].T @ lines[:s] + NEARLY_FREE_PENALTY * np.eye(2), lines[:s].T @ targets)
     distance = cdist(Z, Z[:s])  # (c, s)
     apart = distance[:s][distance[:s] > 0]
     K = np.exp(-0.5 * (distance / (np.median(apart) if apart.size else 1.0)) ** 2)
@@ -356,7 +356,7 @@ def fold_in_labels(fit: FactorFit, f: Factors) -> Transferred:
     if not fit.bias:
         return Transferred(factors, np.zeros(len(rows)))
     lines = np.column_stack([f.row_bias, np.ones(s)]).astype(np.float64)
-    line = np.linalg.solve(lines.T @ lines + FREE * np.eye(2), lines.T @ f.label_bias)
+    line = np.linalg.solve(lines.T @ lines + NEARLY_FREE_PENALTY * np.eye(2), lines.T @ f.label_bias)
     return Transferred(factors, rows[:, k] * line[0] + line[1])
 
 

@@ -16,13 +16,13 @@ KernelName = Literal["linear", "rbf", "rbf+linear"]
 
 EFFECTIVE_LABELS = 2.0  # labels depend on one another: together they count as this many, or the prior would vanish
 MAX_PATTERNS = 16  # distinct sets of answered rows that take part in the search
-SHARED = 0.75  # of a label's answered rows on average: where all labels share so many, the others are left out
+MIN_SHARED = 0.75  # of a label's answered rows on average: where all labels share so many, the others are left out
 NOISE_SD, LENGTH_SD, SHARE_SD = 0.5, 0.7, 1.5  # of the priors on log noise, log length-scale, log-odds of the share
 NOISE_GRID = np.logspace(-4, 3, 57)  # relative to the kernel's mean diagonal
 FINER_GRIDS, FINER_SIZE = 2, 25  # noise levels between the two neighbours of the best so far
 LENGTH_STEP, MAX_CLIMB = 0.5 * np.log(2.0), 8  # in log length-scale from the prior's centre on, and how many
 SHARE_GRID = (0.25, 0.5, 0.75)
-SHORTER = 0.5  # in log length-scale: the rbf part beside a linear one
+SHORTER_BY = 0.5  # in log length-scale: the rbf part beside a linear one
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def shared_rows(observed: BoolArray) -> BoolArray:
     """
     answered = observed.any(axis=0)  # (q,)
     shared = np.asarray(observed[:, answered].all(axis=1))  # (n,)
-    few = shared.sum() < SHARED * observed[:, answered].sum(axis=0).mean() if answered.any() else True
+    few = shared.sum() < MIN_SHARED * observed[:, answered].sum(axis=0).mean() if answered.any() else True
     return observed if few else shared[:, None] & answered
 
 
@@ -145,7 +145,7 @@ class KernelSearch:
         best = max((self._evaluate(np.log(alone), share) for share in SHARE_GRID), key=lambda found: found.score)
         if self.fixed.length_scale is not None:
             return best
-        shorter = self._evaluate(np.log(alone) - SHORTER, best.kernel.linear)  # the linear part takes the long range
+        shorter = self._evaluate(np.log(alone) - SHORTER_BY, best.kernel.linear)  # the linear part takes the long range
         return max(best, shorter, key=lambda found: found.score)
 
     def _best_length(self, share: float) -> ChosenKernel:

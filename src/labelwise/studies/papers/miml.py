@@ -65,7 +65,7 @@ PAIR_STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "uncertainty": lambda: Uncertainty(target="pairs"),
     "random": lambda: Random(target="pairs"),
 }
-LARGE = ("delicious", "rcv1sub1")  # sets whose pool and test set are cut
+LARGE_SETS = ("delicious", "rcv1sub1")  # sets whose pool and test set are cut
 RULES = ("mi", "variance", "total_variance", "near_threshold", "auto", "random")
 REVEALS = 20
 REVEALS_SHOWN = (0, 1, 5, 10, REVEALS)
@@ -85,7 +85,7 @@ def jobs(quick: bool, shared: Path | None) -> Plan:
     pairs = ("medical",) if quick else ("medical", "enron")
 
     def on_set(name: str) -> list[Job]:
-        return every(set_run, name=name, seed=seeds, decoder="identity" if name in LARGE else both, strategy=asked)
+        return every(set_run, name=name, seed=seeds, decoder="identity" if name in LARGE_SETS else both, strategy=asked)
 
     on_sets: dict[str, list[Job]] = {
         "sets": [job for name in sets for job in on_set(name)],
@@ -119,7 +119,7 @@ def toy_run(seed: int, decoder: str, strategy: str) -> Outcome:
 def set_run(file: str, name: str, seed: int, decoder: str, strategy: str) -> Outcome:
     """Figure 3: 200 random items, then 100 chosen ones, on a published set."""
     data = read(file)
-    large = name in LARGE
+    large = name in LARGE_SETS
     schedule = Schedule(start=200, rounds=4, batch=25, pool_limit=2000 if large else None)
     test = None
     if large:  # a test set of a third would be most of the run

@@ -42,7 +42,7 @@ from labelwise.studies.papers.engine import (
     points,
 )
 from labelwise.studies.papers.figures import Line, draw_lines
-from labelwise.studies.papers.sets import MADE_UP, ToldLabels, count_pairs, load_split, tell_labels
+from labelwise.studies.papers.sets import MADE_UP, LabelSplit, count_pairs, load_split, split_labels
 from labelwise.studies.report import Cell
 from labelwise.studies.statistics import Estimate
 
@@ -114,7 +114,7 @@ def splits(name: str, method: str, quick: bool) -> range:
 
 def half_run(folder: str, name: str, seed: int, method: str, share: float | None = None) -> Outcome:
     """Tables 2 and 3, Figure 2: some labels told, the others known by their counts."""
-    problem = tell_labels(folder, name, seed, share)
+    problem = split_labels(folder, name, seed, share)
     model = METHODS[method](problem.counts(), name)
     if share is not None:  # fewer sweeps: there are many shares
         known = model.get_params()
@@ -140,7 +140,7 @@ def half_run(folder: str, name: str, seed: int, method: str, share: float | None
 
 def sweeps_run(folder: str, name: str, seed: int, most: int) -> Outcome:
     """Figure 3: precision at 1 against the number of sweeps."""
-    problem = tell_labels(folder, name, seed)
+    problem = split_labels(folder, name, seed)
     counts, steps = problem.counts(), [n for n in SWEEPS if n <= most]
     joint, unseen = [], []
     for n in steps:
@@ -185,7 +185,7 @@ def missing_run(folder: str, name: str, seed: int, kept: float) -> Outcome:
 
 def time_run(folder: str, name: str) -> Outcome:
     """CPU seconds per sweep with and without counts, and of the sketched GP in all."""
-    problem = tell_labels(folder, name, 0)
+    problem = split_labels(folder, name, 0)
     counts = problem.counts()
     k = FACTORS[name].get("n_factors", 80)
     found = {}
@@ -197,7 +197,7 @@ def time_run(folder: str, name: str) -> Outcome:
     return {"set": name, "n_factors": k, "per_sweep": found, "sketched": sketched}
 
 
-def _seconds(model: Any, problem: ToldLabels) -> float:
+def _seconds(model: Any, problem: LabelSplit) -> float:
     began = process_time()  # other processes may be at work
     model.fit(problem.train.X, problem.Y, problem.observed)
     return process_time() - began

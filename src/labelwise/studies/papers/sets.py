@@ -211,7 +211,7 @@ def _prepared(pool: Any, test: Any) -> tuple[Any, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class ToldLabels:
+class LabelSplit:
     """Official training and test items, and which labels are told."""
 
     train: LabelData
@@ -248,13 +248,13 @@ def count_pairs(Y: BoolArray) -> FloatArray:
     return np.asarray((sparse.T @ sparse).toarray())
 
 
-def tell_labels(folder: str, name: str, seed: int, share: float | None = None) -> ToldLabels:
+def split_labels(folder: str, name: str, seed: int, share: float | None = None) -> LabelSplit:
     """A random half, or share, of the labels told."""
     train, test = load_split(folder, name)
     q = train.n_labels
     n_seen = int(np.ceil(q * share)) if share is not None else N_SEEN.get(name, -(-q // 2))
     order = np.random.default_rng(seed).permutation(q)
-    return ToldLabels(train, test, order[:n_seen], order[n_seen:])
+    return LabelSplit(train, test, order[:n_seen], order[n_seen:])
 
 
 def load_split(folder: str, name: str) -> TrainTest:
