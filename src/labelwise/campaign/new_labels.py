@@ -22,8 +22,7 @@ from labelwise.hints.base import DEFAULT_HINTS, PoolHints, PoolWords, checked_hi
 from labelwise.models.hinted import HintedModel
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.feature_scaling import PreparedFeatures, learn_features
-from labelwise.numerics.linear_algebra import dense
-from labelwise.numerics.moved_beliefs import log_odds, move_draws, move_labels, move_ranking
+from labelwise.numerics.moved_beliefs import log_odds
 from labelwise.numerics.recovery.label_sketches import SketchSettings, SketchSums, sketch_rows
 from labelwise.numerics.recovery.sketched_answers import (
     as_probabilities,
@@ -31,8 +30,9 @@ from labelwise.numerics.recovery.sketched_answers import (
     regress_answers,
 )
 from labelwise.posterior import IgnorantPosterior
-from labelwise.posterior.base import LabelCovariances, LabelPosterior, Rows
-from labelwise.posterior.wrapped import StreamedPosterior, WrappedPosterior
+from labelwise.posterior.base import LabelPosterior, Rows
+from labelwise.posterior.tilted import TiltedPosterior
+from labelwise.posterior.wrapped import StreamedPosterior
 from labelwise.records import LabelData, in_shards
 
 
@@ -78,17 +78,10 @@ class GuessedItems:
         )
 
 
-class GuessedPosterior(WrappedPosterior):
-    """A model's beliefs in which the log-odds of some labels are drawn to those of a guess.
+class GuessedPosterior(TiltedPosterior):
+    """A model's beliefs in which the log-odds of some labels are drawn to those of a guess."""
 
-    The model's joint belief about an item's labels is tilted by as much, P(y) exp(Σ δ y) over the guessed labels: so
-    an answer about the item tells of its other labels what the model says it does, and adds to the log-odds of a
-    guessed label what it adds to the model's.
-    """
-
-    def __init__(self, inner: LabelPosterior, items: GuessedItems) -> None:
-        super().__init__(inner)
-        self._items = items
+    _items: GuessedItems
 
     @classmethod
     def of(
@@ -101,63 +94,17 @@ class GuessedPosterior(WrappedPosterior):
         """(n, g) of the guessed labels, blended."""
         return self._items.log_odds(self._inner.probabilities())
 
-    @property
-    def _columns(self) -> list[int]:
-        return self._items.columns
+    def _shifts(self) -> FloatArray:
+        return self._log_odds - log_odds(self._tilted(self._inner.probabilities()))
+
+    def _tilted(self, labels: Any) -> Any:
+        return labels[:, self._items.columns]
 
     def probabilities(self) -> FloatArray:
         p = np.array(self._inner.probabilities())
-        told = self._items.told
-        guessed = expit(self._log_odds)
-        p[:, self._columns] = guessed if told is None else np.where(told, p[:, self._columns], guessed)
+        told, guessed = self._items.told, expit(self._log_odds)
+        p[:, self._items.columns] = guessed if told is None else np.where(told, self._tilted(p), guessed)
         return p
-
-    def label_covariances(self) -> LabelCovariances:
-        """The model's correlations with the variances of the blended probabilities."""
-        inner, p = self._inner.label_covariances(), self.probabilities()
-        scale = np.ones(p.shape)
-        scale[:, self._columns] = np.sqrt(np.maximum(p * (1 - p), 1e-12) / inner.variances())[:, self._columns]
-        return LabelCovariances(inner.diagonal * scale**2, inner.factor * scale[:, :, None])
-
-    def ranking(self) -> FloatArray:
-        """The model's; a guessed label stands where its probability belongs among the others."""
-        moved = np.zeros((self.n_items, self.n_labels), dtype=bool)
-        moved[:, self._columns] = True
-        return move_ranking(self._inner.ranking(), self._inner.probabilities(), self.probabilities(), moved)
-
-    def label_counts(self) -> FloatArray:
-        """The model's, moved as far as the probabilities."""
-        moved = (self.probabilities() - self._inner.probabilities()).sum(axis=1)
-        return np.clip(self._inner.label_counts() + moved, 0.0, self.n_labels)
-
-    def sample_probabilities(self, n_samples: int, rng: np.random.Generator) -> FloatArray:
-        """The model's draws; those of a guessed label are moved with its log-odds and keep their mean at p."""
-        drawn = np.array(self._inner.sample_probabilities(n_samples, rng))  # (s, n, q)
-        before, after = self._inner.probabilities(), self.probabilities()
-        drawn[:, :, self._columns] = move_draws(
-            drawn[:, :, self._columns], before[:, self._columns], after[:, self._columns]
-        )
-        return drawn
-
-    def sample_labels(self, n_samples: int, rng: np.random.Generator) -> BoolArray:
-        """The model's draws; of those of a guessed label as many are flipped as its probability asks for."""
-        drawn = np.array(self._inner.sample_labels(n_samples, rng))
-        before, after = self._inner.probabilities(), self.probabilities()
-        drawn[:, :, self._columns] = move_labels(
-            drawn[:, :, self._columns], before[:, self._columns], after[:, self._columns], rng
-        )
-        return drawn
-
-    def given(self, values: Any, observed: Any) -> GuessedPosterior:
-        """The model's beliefs given the known labels, tilted as before; known values of a guessed label are kept."""
-        shifts = self._log_odds - log_odds(self._inner.probabilities()[:, self._columns])
-        told = dense(observed).astype(bool)[:, self._columns]
-        if self._items.told is not None:
-            told = told | self._items.told
-        return GuessedPosterior(self._inner.given(values, observed), replace(self._items, shifts=shifts, told=told))
-
-    def _around(self, inner: LabelPosterior, rows: Rows) -> GuessedPosterior:
-        return GuessedPosterior(inner, self._items.of(rows))
 
 
 def blended(model: FloatArray, guess: FloatArray, share: float) -> FloatArray:

@@ -64,7 +64,7 @@ def verify(
             _repair(project, verdict, keep, yes)
             verdict = verifying.verify(project)
         if doubled is not None:
-            _write_doubled(verdict, doubled)
+            write_rows(verdict.as_dict()["doubled"], str(doubled), COLUMNS)
     if as_json:
         typer.echo(json.dumps(verdict.as_dict(), indent=2, ensure_ascii=False))
     else:
@@ -140,7 +140,3 @@ def _default_backup(project: str) -> Path:
     name = f"before-repair-{time.strftime('%Y%m%d-%H%M%S')}.db"
     path = Path(project)
     return Path(f"project-{name}") if "://" in project else path.with_name(f"{path.stem}-{name}")
-
-
-def _write_doubled(verdict: Verdict, path: Path) -> None:
-    write_rows(verdict.as_dict()["doubled"], str(path), COLUMNS)

@@ -17,9 +17,9 @@ from labelwise.models.training_rows import TrainingRows
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.calibration import base_rates
 from labelwise.numerics.hint_weights import HintWeights, learn_weights
-from labelwise.numerics.linear_algebra import dense
-from labelwise.numerics.moved_beliefs import log_odds, move_draws, move_labels, move_ranking
-from labelwise.posterior import IgnorantPosterior, LabelCovariances, LabelPosterior, Rows, WrappedPosterior
+from labelwise.numerics.moved_beliefs import log_odds
+from labelwise.posterior import IgnorantPosterior, Rows
+from labelwise.posterior.tilted import TiltedPosterior
 
 FOLDS = 3
 FEWEST_ROWS, MOST_ROWS = 6, 600  # that a model without leave-one-out is judged by
@@ -126,17 +126,10 @@ class HintedItems:
         return replace(self, X=self.X[rows], shifts=shifts, told=told)
 
 
-class HintedPosterior(WrappedPosterior):
-    """A model's beliefs whose log-odds are combined with hints, see `labelwise.numerics.hint_weights`.
+class HintedPosterior(TiltedPosterior):
+    """A model's beliefs whose log-odds are combined with hints, see `labelwise.numerics.hint_weights`."""
 
-    The model's joint belief about an item's labels is tilted by as much, P(y) exp(Σ δ y): correlations between labels
-    stay, draws move along, and an answer about the item adds to the log-odds of its other labels what it adds to the
-    model's.
-    """
-
-    def __init__(self, inner: LabelPosterior, items: HintedItems) -> None:
-        super().__init__(inner)
-        self._items = items
+    _items: HintedItems
 
     @cached_property
     def _log_odds(self) -> FloatArray:
@@ -145,44 +138,10 @@ class HintedPosterior(WrappedPosterior):
             return model + self._items.shifts
         return self._items.weights.log_odds(model, self._items.hints(self._items.X))
 
+    def _shifts(self) -> FloatArray:
+        return self._log_odds - log_odds(self._inner.probabilities())
+
     def probabilities(self) -> FloatArray:
         model, p = self._inner.probabilities(), np.asarray(expit(self._log_odds))
         stays = np.abs(p - model) <= ROUNDING
         return np.where(stays if self._items.told is None else stays | self._items.told, model, p)
-
-    def ranking(self) -> FloatArray:
-        """The model's; labels whose probability has changed stand where that probability belongs."""
-        before, after = self._inner.probabilities(), self.probabilities()
-        return move_ranking(self._inner.ranking(), before, after, before != after)
-
-    def label_covariances(self) -> LabelCovariances:
-        """The model's correlations with the variances of these probabilities."""
-        before, after, inner = self._inner.probabilities(), self.probabilities(), self._inner.label_covariances()
-        scale = np.sqrt(after * (1 - after) / np.maximum(before * (1 - before), ROUNDING))  # (n, q)
-        return LabelCovariances(np.maximum(inner.diagonal * scale**2, 1e-12), inner.factor * scale[:, :, None])
-
-    def label_counts(self) -> FloatArray:
-        """The model's, moved as far as the probabilities."""
-        moved = (self.probabilities() - self._inner.probabilities()).sum(axis=1)
-        return np.clip(self._inner.label_counts() + moved, 0.0, self.n_labels)
-
-    def sample_probabilities(self, n_samples: int, rng: np.random.Generator) -> FloatArray:
-        """The model's draws, each moved by the same log-odds, with their mean at p."""
-        drawn = np.array(self._inner.sample_probabilities(n_samples, rng))  # (s, n, q)
-        return move_draws(drawn, self._inner.probabilities(), self.probabilities())
-
-    def sample_labels(self, n_samples: int, rng: np.random.Generator) -> BoolArray:
-        """The model's draws, of which as many are flipped as the probabilities ask for."""
-        drawn = np.array(self._inner.sample_labels(n_samples, rng))
-        return move_labels(drawn, self._inner.probabilities(), self.probabilities(), rng)
-
-    def given(self, values: Any, observed: Any) -> HintedPosterior:
-        """The model's beliefs once it is told, tilted as before; what is told stands."""
-        shifts = self._log_odds - log_odds(self._inner.probabilities())
-        told = dense(observed).astype(bool)
-        if self._items.told is not None:
-            told = told | self._items.told
-        return HintedPosterior(self._inner.given(values, observed), replace(self._items, shifts=shifts, told=told))
-
-    def _around(self, inner: LabelPosterior, rows: Rows) -> HintedPosterior:
-        return HintedPosterior(inner, self._items.of(rows))

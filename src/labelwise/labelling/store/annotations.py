@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from labelwise.labelling.store.engine import insert_rows, pieces
+from labelwise.labelling.store.engine import VALUES_AT_ONCE, insert_rows, pieces, rows_in
 from labelwise.labelling.store.events import UNDONE, NewEvent, add_event
 from labelwise.labelling.store.schema import event_values, events, items, studio_annotations, studio_tasks
 
@@ -15,7 +15,6 @@ DELETED, ABSENT = "deleted", "absent"  # Label Studio said so; an import of its 
 UNDO_COLUMNS = ("at", "who", "kind", "item", "asked", "reason", "undoes")
 TASK_COLUMNS = ("source", "number", "item", "digest")
 BARE_COLUMNS = ("source", "number", "state", "noted_at", "partial", "gone")
-AT_ONCE = 500  # rows of one statement
 
 ANSWER = sa.select(events).where(events.c.id == sa.bindparam("number"), ~UNDONE)
 VALUES = sa.select(event_values.c.label, event_values.c.value).where(event_values.c.event == sa.bindparam("number"))
@@ -36,11 +35,8 @@ SAME = (  # made once: it is asked for every new annotation
 
 def known_annotations(connection: sa.Connection, source: str, numbers: Iterable[str]) -> dict[str, sa.Row]:
     """Those of these annotations of a project there that are known, by number."""
-    found: dict[str, sa.Row] = {}
-    for part in pieces(list(dict.fromkeys(numbers)), AT_ONCE):
-        mine = (studio_annotations.c.source == source) & studio_annotations.c.number.in_(part)
-        found |= {row.number: row for row in connection.execute(sa.select(studio_annotations).where(mine))}
-    return found
+    query = sa.select(studio_annotations).where(studio_annotations.c.source == source)
+    return {row.number: row for row in rows_in(connection, query, studio_annotations.c.number, numbers)}
 
 
 def standing_annotations(connection: sa.Connection, source: str) -> list[sa.Row]:
@@ -89,12 +85,10 @@ def take_back_annotations(connection: sa.Connection, source: str, numbers: Seque
     """
     known = known_annotations(connection, source, numbers)
     wanted = [row.event for row in known.values() if row.event is not None and row.gone is None]
-    standing: list[sa.Row] = []
-    for part in pieces(wanted, AT_ONCE):
-        standing += connection.execute(sa.select(events).where(events.c.id.in_(part), ~UNDONE))
+    standing = rows_in(connection, sa.select(events).where(~UNDONE), events.c.id, wanted)
     undos = [(max(at, row.at), row.who, "undo", row.item, row.asked, row.reason, row.id) for row in standing]
     insert_rows(connection, events, UNDO_COLUMNS, undos)
-    for part in pieces([row.number for row in known.values() if row.gone != DELETED], AT_ONCE):
+    for part in pieces([row.number for row in known.values() if row.gone != DELETED], VALUES_AT_ONCE):
         mine = (studio_annotations.c.source == source) & studio_annotations.c.number.in_(part)
         connection.execute(studio_annotations.update().where(mine).values(gone=gone, noted_at=at))
     if gone == DELETED:
@@ -106,28 +100,28 @@ def take_back_annotations(connection: sa.Connection, source: str, numbers: Seque
 
 def known_tasks(connection: sa.Connection, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[int, str]]:
     """The item and the digest of the data of those of these tasks (project, number) that are known."""
-    by_source: dict[str, list[str]] = {}
-    for source, number in keys:
-        by_source.setdefault(source, []).append(number)
     found: dict[tuple[str, str], tuple[int, str]] = {}
-    for source, numbers in by_source.items():
-        for part in pieces(numbers, AT_ONCE):
-            mine = (studio_tasks.c.source == source) & studio_tasks.c.number.in_(part)
-            for row in connection.execute(sa.select(studio_tasks).where(mine)):
-                found[(source, row.number)] = (row.item, row.digest)
+    for source, numbers in _by_source(keys).items():
+        query = sa.select(studio_tasks).where(studio_tasks.c.source == source)
+        for row in rows_in(connection, query, studio_tasks.c.number, numbers):
+            found[(source, row.number)] = (row.item, row.digest)
     return found
 
 
 def write_tasks(connection: sa.Connection, rows: Sequence[tuple[str, str, int, str]]) -> None:
     """Note which items tasks are: project there, number there, item, digest of the data."""
-    by_source: dict[str, list[str]] = {}
-    for source, number, *_ in rows:
-        by_source.setdefault(source, []).append(number)
-    for source, numbers in by_source.items():
-        for part in pieces(numbers, AT_ONCE):
+    for source, numbers in _by_source(row[:2] for row in rows).items():
+        for part in pieces(numbers, VALUES_AT_ONCE):
             mine = (studio_tasks.c.source == source) & studio_tasks.c.number.in_(part)
             connection.execute(studio_tasks.delete().where(mine))
     insert_rows(connection, studio_tasks, TASK_COLUMNS, list({row[:2]: row for row in rows}.values()))
+
+
+def _by_source(keys: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for source, number in keys:
+        found.setdefault(source, []).append(number)
+    return found
 
 
 def contents_after(connection: sa.Connection, number: int) -> Iterable[sa.Row]:

@@ -96,13 +96,9 @@ def strange_parts(connection: sa.Connection, version: int | None) -> list[str]:
     for kind, name, sql in connection.exec_driver_sql(query):
         if kind == "trigger" or name not in ours:
             found.append(f"the {kind} {name}")
-        elif version == schema.VERSION and _words(sql) != _words(f"CREATE VIEW {name} AS {schema.VIEWS[name]}"):
+        elif version == schema.VERSION and sql.split() != f"CREATE VIEW {name} AS {schema.VIEWS[name]}".split():
             found.append(f"the view {name}, which was changed")
     return found
-
-
-def _words(sql: str) -> list[str]:
-    return sql.split()
 
 
 def broken_references(connection: sa.Connection) -> Iterator[str]:
@@ -271,16 +267,12 @@ def seal(connection: sa.Connection, upto: dict[str, int] | None = None) -> dict[
     for name, (number, columns) in SEALED.items():
         last = connection.execute(sa.select(sa.func.max(number))).scalar() or 0
         last = last if upto is None else upto[name]
-        query = sa.select(*columns).where(number <= last).order_by(*_key(number.table))
+        query = sa.select(*columns).where(number <= last).order_by(*number.table.primary_key.columns)
         digest = hashlib.sha256()
         for row in connection.execute(query, execution_options={"yield_per": AT_ONCE}):
             digest.update(json.dumps([_plain(value) for value in row], sort_keys=True).encode())
         found[name] = {"last": last, "sha256": digest.hexdigest()}
     return found
-
-
-def _key(table: Any) -> list[Any]:
-    return list(table.primary_key.columns)
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -33,6 +33,7 @@ HELD = f"""
     WHERE locktype = 'advisory' AND granted AND objsubid = 2
       AND classid::bigint = {{key}} AND objid::bigint = ({HERE}::bigint & 4294967295)
 """
+VALUES_AT_ONCE = 500  # that one statement looks for
 CONNECT_SECONDS = 10  # to wait for a database that does not answer
 
 
@@ -293,6 +294,14 @@ def pieces(rows: Sequence[Row], size: int = 2000) -> Iterator[Sequence[Row]]:
     """A long list in parts of at most `size`, for statements that must stay short."""
     for start in range(0, len(rows), size):
         yield rows[start : start + size]
+
+
+def rows_in(
+    connection: sa.Connection, query: sa.Select[Any], column: sa.ColumnElement[Any], values: Iterable[Any]
+) -> Iterator[sa.Row[Any]]:
+    """The rows of a query where a column has one of these values, however many there are."""
+    for part in pieces(list(dict.fromkeys(values)), VALUES_AT_ONCE):
+        yield from connection.execute(query.where(column.in_(part))).all()
 
 
 def insert_many(connection: sa.Connection, table: sa.Table, rows: Sequence[tuple[Any, ...]]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from labelwise.labelling.errors import ProjectError
-from labelwise.labelling.store.engine import insert_many, pieces
+from labelwise.labelling.store.engine import insert_many, rows_in
 from labelwise.labelling.store.schema import items
 
 SHOWN = sa.select(items.c.name, items.c.content).where(items.c.id == sa.bindparam("number"))
@@ -60,30 +60,20 @@ def item_ids(connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
 
 def known_items(connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
     """The numbers of those of these items that there are."""
-    found: dict[str, int] = {}
-    wanted = [name for name in dict.fromkeys(names) if "\0" not in name]  # PostgreSQL has no such sign
-    for part in pieces(wanted, 500):
-        query = sa.select(items.c.name, items.c.id).where(items.c.name.in_(part))
-        found |= dict(connection.execute(query).all())
-    return found
+    wanted = (name for name in names if "\0" not in name)  # PostgreSQL has no such sign
+    return {row.name: row.id for row in rows_in(connection, sa.select(items.c.name, items.c.id), items.c.name, wanted)}
 
 
 def read_some(connection: sa.Connection, ids: Iterable[int]) -> dict[int, tuple[Any, bytes | None]]:
     """Content and numbers of some items."""
-    found: dict[int, tuple[Any, bytes | None]] = {}
-    for part in pieces(list(ids), 500):
-        query = sa.select(items.c.id, items.c.content, items.c.numbers).where(items.c.id.in_(part))
-        found |= {row.id: (row.content, row.numbers) for row in connection.execute(query)}
-    return found
+    query = sa.select(items.c.id, items.c.content, items.c.numbers)
+    return {row.id: (row.content, row.numbers) for row in rows_in(connection, query, items.c.id, ids)}
 
 
 def items_by_number(connection: sa.Connection, numbers: Iterable[int]) -> dict[int, sa.Row]:
     """Names and contents of some items."""
-    found: dict[int, sa.Row] = {}
-    for part in pieces(list(dict.fromkeys(numbers)), 500):
-        query = sa.select(items.c.id, items.c.name, items.c.content).where(items.c.id.in_(part))
-        found |= {row.id: row for row in connection.execute(query)}
-    return found
+    query = sa.select(items.c.id, items.c.name, items.c.content)
+    return {row.id: row for row in rows_in(connection, query, items.c.id, numbers)}
 
 
 def show_item(connection: sa.Connection, item: int) -> tuple[str, Any]:
@@ -98,8 +88,4 @@ def item_names(connection: sa.Connection) -> dict[int, str]:
 
 def _taken(connection: sa.Connection, names: Sequence[str]) -> str | None:
     """The first of the names that is in the project already."""
-    for part in pieces(names, 500):
-        found = connection.execute(sa.select(items.c.name).where(items.c.name.in_(part)).limit(1)).scalar()
-        if found is not None:
-            return found
-    return None
+    return next((row.name for row in rows_in(connection, sa.select(items.c.name), items.c.name, names)), None)

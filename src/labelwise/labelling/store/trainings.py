@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from labelwise.labelling.store.engine import pieces
+from labelwise.labelling.store.engine import rows_in
 from labelwise.labelling.store.schema import course_of, trainings
 
 
@@ -74,8 +74,7 @@ def read_course(connection: sa.Connection, most: int | None = 300) -> list[dict[
     numbers = connection.execute(good.order_by(trainings.c.id)).scalars().all()
     step = 1 if most is None else max(1, -(-len(numbers) // most))
     query = sa.select(trainings.c.report).order_by(trainings.c.id)
-    parts = pieces(sorted(numbers[::-1][::step]), 500)
-    return [report for part in parts for report in connection.execute(query.where(trainings.c.id.in_(part))).scalars()]
+    return [row.report for row in rows_in(connection, query, trainings.c.id, sorted(numbers[::-1][::step]))]
 
 
 def forget_trainings(connection: sa.Connection) -> None:

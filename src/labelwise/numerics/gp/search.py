@@ -129,14 +129,11 @@ class KernelSearch:
         """The best kernel of the family, or of all three where `name` is "auto"."""
         families: dict[str, Callable[[], ChosenKernel]] = {
             "linear": lambda: self._evaluate(0.0, 1.0),
-            "rbf": self._best_rbf,
+            "rbf": lambda: self._best_length(0.0),
             "rbf+linear": self._best_sum,
         }
         names = list(families) if name == "auto" else [name]
         return max((families[each]() for each in names), key=lambda found: found.score)
-
-    def _best_rbf(self) -> ChosenKernel:
-        return self._best_length(0.0)
 
     def _best_sum(self) -> ChosenKernel:
         if self.fixed.linear_share is not None:

@@ -179,7 +179,8 @@ def diagnosis_run(file: str, name: str, seed: int, rule: str) -> Outcome:
     curve = []
     for reveal in range(REVEALS + 1):
         now = beliefs.given(truth, known) if reveal else beliefs
-        curve.append(float(sample_f1(_sets(now, model.thresholds_, truth, known), truth)))
+        sets = np.where(known, truth, now.probabilities() > model.thresholds_)
+        curve.append(float(sample_f1(sets, truth)))
         rows, labels = _next_labels(rule, now, known, model.thresholds_, rng)
         known[rows, labels] = True
     return {"set": name, "rule": rule, "seed": seed, "f1": curve}
@@ -209,10 +210,6 @@ def _next_labels(
     diagnosis = Diagnosis(rule=cast(Rule, rule), threshold=thresholds)
     rows, labels, _ = diagnosis.labels_of(beliefs, sp.csr_array(known), rng)
     return rows, labels
-
-
-def _sets(beliefs: LabelPosterior, thresholds: FloatArray, truth: BoolArray, known: BoolArray) -> BoolArray:
-    return np.where(known, truth, beliefs.probabilities() > thresholds)
 
 
 def _halves(data: LabelData, n_test: int, seed: int, n_train: int | None = None) -> tuple[LabelData, LabelData]:

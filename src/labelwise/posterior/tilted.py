@@ -1,0 +1,79 @@
+"""Beliefs whose probabilities are moved by something the model does not know, and all else with them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from labelwise.numerics.arrays import BoolArray, FloatArray
+from labelwise.numerics.linear_algebra import dense
+from labelwise.numerics.moved_beliefs import move_draws, move_labels, move_ranking
+from labelwise.posterior.base import LabelCovariances, LabelPosterior, Rows
+from labelwise.posterior.wrapped import WrappedPosterior
+
+ROUNDING = 1e-12  # variances below it are those of labels that are certain
+
+
+class TiltedPosterior(WrappedPosterior):
+    """A model's beliefs with other log-odds; a subclass has `probabilities` and `_shifts`.
+
+    The model's joint belief about an item's labels is tilted by as much, P(y) exp(Σ δ y): correlations between labels
+    stay, draws move along, and an answer about the item adds to the log-odds of its other labels what it adds to the
+    model's.
+
+    Parameters
+    ----------
+    inner : LabelPosterior
+    items : frozen dataclass
+        What the tilt is computed from: `of(rows)` of some items; `shifts` and `told`, None at first, keep it as it was
+        before labels of the items were known, and which labels those are.
+    """
+
+    def __init__(self, inner: LabelPosterior, items: Any) -> None:
+        super().__init__(inner)
+        self._items = items
+
+    def _shifts(self) -> FloatArray:
+        """Log-odds that are added to the model's, of the labels that are tilted."""
+        raise NotImplementedError
+
+    def _tilted(self, labels: Any) -> Any:
+        """The columns of an (n, q) array that are tilted: all, unless a subclass says which."""
+        return labels
+
+    def ranking(self) -> FloatArray:
+        """The model's; labels whose probability has changed stand where that probability belongs."""
+        before, after = self._inner.probabilities(), self.probabilities()
+        return move_ranking(self._inner.ranking(), before, after, before != after)
+
+    def label_covariances(self) -> LabelCovariances:
+        """The model's correlations with the variances of these probabilities."""
+        before, after, inner = self._inner.probabilities(), self.probabilities(), self._inner.label_covariances()
+        scale = np.sqrt(after * (1 - after) / np.maximum(before * (1 - before), ROUNDING))  # (n, q)
+        return LabelCovariances(np.maximum(inner.diagonal * scale**2, 1e-12), inner.factor * scale[:, :, None])
+
+    def label_counts(self) -> FloatArray:
+        """The model's, moved as far as the probabilities."""
+        moved = (self.probabilities() - self._inner.probabilities()).sum(axis=1)
+        return np.clip(self._inner.label_counts() + moved, 0.0, self.n_labels)
+
+    def sample_probabilities(self, n_samples: int, rng: np.random.Generator) -> FloatArray:
+        """The model's draws, each moved by the same log-odds, with their mean at p."""
+        drawn = np.array(self._inner.sample_probabilities(n_samples, rng))  # (s, n, q)
+        return move_draws(drawn, self._inner.probabilities(), self.probabilities())
+
+    def sample_labels(self, n_samples: int, rng: np.random.Generator) -> BoolArray:
+        """The model's draws, of which as many are flipped as the probabilities ask for."""
+        drawn = np.array(self._inner.sample_labels(n_samples, rng))
+        return move_labels(drawn, self._inner.probabilities(), self.probabilities(), rng)
+
+    def given(self, values: Any, observed: Any) -> Self:
+        """The model's beliefs once it is told, tilted as before; what is told stands."""
+        told = self._tilted(dense(observed).astype(bool))
+        told = told if self._items.told is None else told | self._items.told
+        return type(self)(self._inner.given(values, observed), replace(self._items, shifts=self._shifts(), told=told))
+
+    def _around(self, inner: LabelPosterior, rows: Rows) -> Self:
+        return type(self)(inner, self._items.of(rows))
