@@ -12,6 +12,7 @@ import typer
 from labelwise.cli._common import INTERRUPTED, at_least_one, errors, fail, progress_bars, user_errors
 from labelwise.cli._projects import check_extras
 from labelwise.cli.simulate import print_results
+from labelwise.studies.findings import DEFAULT_METRICS
 
 NEEDED = {"matplotlib": "plots", "jinja2": "plots", "river": "demo"}
 
@@ -43,7 +44,7 @@ def demo(
     missing = {extra: package for package, extra in NEEDED.items() if find_spec(package) is None}
     if missing:
         raise fail(f"the demo needs {', '.join(missing.values())}: pip install 'labelwise[{','.join(missing)}]'")
-    from labelwise.studies.demo import METRICS, run_demo  # needs the extras just looked for
+    from labelwise.studies.demo import run_demo  # needs the extras just looked for
 
     with user_errors():
         out.mkdir(parents=True, exist_ok=True)
@@ -57,7 +58,7 @@ def demo(
         raise typer.Exit(INTERRUPTED) from None
     for study in done.studies:
         typer.secho(f"\n{study.name}", bold=True)
-        print_results(study, METRICS)
+        print_results(study, DEFAULT_METRICS)
     typer.echo(f"\nReport: {done.report}  ({perf_counter() - began:.0f} s)")
 
 

@@ -179,7 +179,7 @@ class CooccurrenceFactors(LabelModel):
         return self._fit(X, Y, observed, learn_factors, on_step)
 
     def _fit(self, X: Any, Y: Any, observed: Any, learn: Learn, on_step: OnStep | None = None) -> Self:
-        self._learnt = _fit_by(learn, self, X, Y, observed, on_step)
+        self._learnt, self._fitted = _fit_by(learn, self, X, Y, observed, on_step)
         self._stream: FactorStream | None = None
         return self
 
@@ -293,7 +293,7 @@ tolerance, scale, precision, n_trials, random_state
 
         `on_step(sweep, objective)` is called after every sweep.
         """
-        _fit_by(learn_factors, self, X, Y, observed, on_step)
+        _, self._fitted = _fit_by(learn_factors, self, X, Y, observed, on_step)
         return self
 
     def posterior(self, X: Any) -> FactorPosterior:
@@ -311,7 +311,9 @@ tolerance, scale, precision, n_trials, random_state
         return FactorSettings(self.n_factors, penalties, bias=self.bias, solver=RowSolver(self.solver))
 
 
-def _fit_by(learn: Learn, model: Any, X: Any, Y: Any, observed: Any, on_step: OnStep | None) -> Learnt:
+def _fit_by(
+    learn: Learn, model: Any, X: Any, Y: Any, observed: Any, on_step: OnStep | None
+) -> tuple[Learnt, FittedFactors]:
     """Fit a factor model: prepare, choose what is left to choose, and let `learn` do the sweeps."""
     check_settings(model, CHOICES, POSITIVE)
     X, Y, observed = model._check_training(X, Y, observed)
@@ -328,5 +330,4 @@ def _fit_by(learn: Learn, model: Any, X: Any, Y: Any, observed: Any, on_step: On
     model.trial_scores_, model.factors_ = tuple(choice.scores.items()), learnt.factors
     rate = float(base_rates(Y[:, answered], observed[:, answered]).mean())
     labels = (model.seen_, model.unseen_, model.n_labels_)
-    model._fitted = FittedFactors.of(learnt, settings, labels, rate, scaling)
-    return learnt
+    return learnt, FittedFactors.of(learnt, settings, labels, rate, scaling)
