@@ -17,6 +17,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in what a shell star
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory):
+    """What projects on PostgreSQL derive does not stay in the cache of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        patch.setenv("MPLCONFIGDIR", os.environ.get("MPLCONFIGDIR") or str(Path(cache) / "matplotlib"))  # has the fonts
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of published data sets; a test that uses it is marked `shared_data`."""
