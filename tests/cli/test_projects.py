@@ -64,6 +64,22 @@ def answer(n: int, who: str = "ann") -> None:
         run("tell", "p.db", "--lease", question["lease"], *said, "--others-no", "--who", who)
 
 
+def test_status_and_report_tell_how_long_a_goal_takes(folder):
+    answer(26)
+    run("serve-worker", "p.db", "--once")
+    shown = run("status", "p.db", "--target-f1", 0.9, "--worth-an-hour", 0).stdout
+    for words in ("time spent: about ", "next hour: ", "saving: ", "F1 0.90", "advice: "):
+        assert words in shown
+    found = json.loads(run("status", "p.db", "--json", "--target-f1", 0.9).stdout)
+    assert found["outlook"]["target_f1"] == 0.9 and len(found["learning_curve"]) == 6
+    assert "F1 0.90" not in run("status", "p.db").stdout
+    run("report", "p.db", "--out", "r.html", "--target-f1", 0.9)
+    page = (folder / "r.html").read_text(encoding="utf-8")
+    assert "F1 0.90" in page and "minutes of people&#39;s time" in page
+    for wrong in (["status", "p.db", "--target-f1", 80], ["new", "q.db", "--items", "docs.csv", "--target-f1", 80]):
+        assert "got 80.0; write 0.8 for 80 %" in run(*wrong, code=2).stderr
+
+
 @pytest.mark.parametrize("n_labels", [3, 30])
 def test_left_alone_it_asks_for_whole_items(folder, n_labels):
     model, strategy, start = "semi_supervised", "variance_reduction", 20

@@ -9,23 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import beta
 
+from labelwise.records.learning_curve import LEVEL, IntervalEstimate, with_interval
+
 Bools = npt.NDArray[np.bool_]
 
 DRAWS = 500  # bootstrap draws of the items
-LEVEL = 0.9  # of intervals
 CALIBRATION_BINS = 10
-
-
-@dataclass(frozen=True)
-class IntervalEstimate:
-    """A figure and the interval that holds it nine times in ten."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +48,6 @@ class MicroF1:
 def draw_items(n: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
     """(draws, n) how often each item is drawn by a bootstrap."""
     return rng.multinomial(n, np.full(n, 1 / n), size=DRAWS)
-
-
-def with_interval(value: float, draws: npt.NDArray[np.float64]) -> IntervalEstimate:
-    low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return IntervalEstimate(float(value), float(low), float(high))
 
 
 def base_rate(yes: int, no: int) -> dict[str, float]:

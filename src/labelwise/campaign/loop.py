@@ -303,26 +303,30 @@ class Campaign:
         """(q,) labels with a yes so far, or with a hint."""
         return self._book.labels_with_yes() | np.isin(self._data.label_names, list(self._new_labels))
 
-    def status(self) -> Standing:
+    def status(self, *, target_f1: float | None = None, worth_an_hour: float | None = None) -> Standing:
         """How the campaign stands, judged by its random questions: F1, gain of the strategy, advice whether to go on.
 
-        It fits the model about twenty times, each time without the items that judge it.
+        It fits the model about forty times, each time without the items that judge it. With `target_f1`, the outlook
+        has the time to reach it; with `worth_an_hour`, the gain in F1 that makes an hour of people's time worth it, the
+        advice follows from what the next hour is expected to bring.
         """
         told = self._book.told()
         rng = np.random.default_rng([self.random_state, len(self._book), 2])
-        return stand(told, self.spent(), self._data.X, self._learner(told), self.decide, rng)
+        seconds = self._book.seconds(self.costs, len(self._book))
+        found = stand(told, self.spent(), seconds, self._data.X, self._learner(told), self.decide, rng)
+        return found.asked_for(target_f1, worth_an_hour)
 
-    def use_costs(self, costs: Costs | None) -> None:
+    def use_costs(self, costs: Costs | None, *, weigh: bool = True) -> None:
         """Count and ask by other prices from now on; None takes the strategy's, or those of short texts.
 
-        Only prices that somebody gave change what is asked.
+        Only prices that somebody gave change what is asked, and not even those without `weigh`.
         """
         given = getattr(self.strategy, "costs", None) if costs is None else costs
         if given is not None and not isinstance(given, Costs):  # `Diagnosis` has prices of labels alone
             given = Costs.laboratory(tuple(given))
         chosen: Costs = given or Costs.short_text()
         chosen.of_labels(self._data.label_names)  # a price for a label that is not there is refused
-        self.costs, self.priced = chosen, given is not None
+        self.costs, self.priced = chosen, given is not None and weigh
 
     # -- growing ------------------------------------------------------------------------------------------------------
 

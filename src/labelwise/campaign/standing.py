@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
-from scipy.stats import t as student
 
-from labelwise.campaign.estimates import LEVEL, IntervalEstimate, MicroF1, calibration, draw_items, with_interval
+from labelwise.campaign.estimates import IntervalEstimate, MicroF1, calibration, draw_items, with_interval
+from labelwise.campaign.hours import CURVE_SHARES, fit_curve
 from labelwise.posterior import LabelPosterior
+from labelwise.records.asking import check_goals
 from labelwise.records.costs import Spent
+from labelwise.records.learning_curve import LearningCurve, Outlook
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.intp]
 Learn = Callable[[npt.NDArray[np.bool_]], Any]  # (e,) which answers may be learnt from: a fitted model, or None
 Select = Callable[[npt.NDArray[np.bool_]], npt.NDArray[np.bool_]]  # from answers not hidden to those to learn from
 Decide = Callable[[LabelPosterior], Bools]
+Floats = npt.NDArray[np.float64]
 
 FOLDS = 3
 MIN_RANDOM_ITEMS = 20  # below which nothing is said: drawing from a few again and again does not tell how others differ
 MIN_GAIN = 0.005  # of F1: a doubling of the answers that surely brings less does not pay
-SHARES = (0.25, 0.5, 1.0)  # of the answers that the random model had, for the strategy to pass its score
+SHARES = (0.25, 0.5, 1.0)  # of the time that strategy and random questions both had, at which they are compared
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,16 @@ class Standing:
     f1 : IntervalEstimate or None
         Micro-F1 of the predictions; None with fewer than 20 random items, or if none has or gets a label.
     over_random : IntervalEstimate or None
-        F1 by the strategy's first answers less that by random ones, with equally many of both.
+        F1 by the strategy's first answers less that by random ones that took as long.
     saved : IntervalEstimate or None
-        Share of the answers that the strategy saves until it is better than the random answers; 0 if it is not.
+        Share of the time that the strategy saves against random questions, until both are equally good; below 0 where
+        it takes longer.
     per_doubling : IntervalEstimate or None
-        Gain of the second half of the answers: at best, doubling them will bring about the same.
+        Gain of the second half of the time: at best, doubling it will bring about the same.
+    curve : LearningCurve or None
+        F1 over seconds of people's time; None where prices are not in seconds.
+    outlook : Outlook or None
+        What more time brings: the gain of the next hour, and the time to the F1 that was asked for.
     calibration : mapping or None
         How often labels are present, for `bins` of their probability, and the mean `error`.
     advice : str
@@ -63,6 +70,16 @@ class Standing:
     saved: IntervalEstimate | None = None
     per_doubling: IntervalEstimate | None = None
     calibration: dict[str, Any] | None = None
+    curve: LearningCurve | None = None
+    outlook: Outlook | None = None
+
+    def asked_for(self, target_f1: float | None = None, worth_an_hour: float | None = None) -> Standing:
+        """The same with the outlook on this F1; if you say what an hour is worth, the advice follows it."""
+        check_goals(target_f1, worth_an_hour)
+        if self.curve is None:
+            return self
+        outlook = self.curve.outlook(target_f1, worth_an_hour)
+        return replace(self, outlook=outlook, advice=outlook.advice or self.advice)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,17 +96,20 @@ class Told:
         return Told(self.rows[which], self.labels[which], self.values[which], self.random[which])
 
 
-def stand(told: Told, spent: Spent, X: Any, learn: Learn, decide: Decide, rng: np.random.Generator) -> Standing:
+def stand(
+    told: Told, spent: Spent, seconds: Floats, X: Any, learn: Learn, decide: Decide, rng: np.random.Generator
+) -> Standing:
     """Judge a campaign by its random answers.
 
     Parameters
     ----------
     told : Told
     spent : Spent
+    seconds : (e,) what each answer cost, by prices in seconds or in another unit
     X : (n, d) features of the pool
     learn : from a mask of the answers to a model that learnt from those (and from what was known at the start)
     decide : from beliefs to label sets
-    rng : draws folds and bootstrap samples
+    rng : draws folds, bootstrap samples and curves
     """
     judged = RandomAnswers.of(told)
     counts = (spent, judged.items.size, int(judged.known.sum()), int(judged.Y.sum()))
@@ -98,9 +118,9 @@ def stand(told: Told, spent: Spent, X: Any, learn: Learn, decide: Decide, rng: n
     if judged.items.size < MIN_RANDOM_ITEMS:
         few = f"{judged.items.size} random item{'s say' if judged.items.size > 1 else ' says'} little"
         return Standing(*counts, f"go on: {few}, {MIN_RANDOM_ITEMS} are needed to judge by")
-    folds = rng.permutation(judged.items.size) % FOLDS
+    seconds = seconds if seconds.any() else np.ones(told.rows.size)  # where everything is free, answers are counted
+    cross_fit = _CrossFit(judged, told, X, rng.permutation(judged.items.size) % FOLDS, learn)
     draws = draw_items(judged.items.size, rng)
-    cross_fit = _CrossFit(judged, told, X, folds, learn)
 
     def score_of(beliefs: list[LabelPosterior | None]) -> MicroF1:
         return MicroF1.of(judged.Y, judged.known, cross_fit.label_sets(beliefs, decide), draws)
@@ -112,9 +132,15 @@ def stand(told: Told, spent: Spent, X: Any, learn: Learn, decide: Decide, rng: n
     full, calibrated = score_of(everything), cross_fit.calibration(everything)
     if full.value is None:
         return Standing(*counts, "go on: no label was found among the random items yet", calibration=calibrated)
-    doubling = full.above(score(lambda open_: first_of(open_, int(open_.sum()) // 2)))
-    over_random, saved = _strategy_worth(told.random, score)
-    return Standing(*counts, _advice(doubling), full.estimate(), over_random, saved, doubling, calibrated)
+    course = {share: score(_first_part(share, seconds)) for share in CURVE_SHARES[:-1]} | {1.0: full}
+    curve = None
+    if spent.unit == "s":
+        learnt_from = cross_fit.mean_seconds(seconds)
+        curve = fit_curve(spent.cost, [share * learnt_from for share in course], list(course.values()), rng)
+    doubling = full.above(course[1 / 2])
+    over_random, saved = _strategy_worth(told.random, seconds, score)
+    found = Standing(*counts, _advice(doubling), full.estimate(), over_random, saved, doubling, calibrated, curve)
+    return found.asked_for()
 
 
 def first_of(answers: Bools, n: int) -> Bools:
@@ -122,34 +148,68 @@ def first_of(answers: Bools, n: int) -> Bools:
     return answers & (np.cumsum(answers) <= n)
 
 
-def _strategy_worth(
-    random: Bools, score: Callable[[Select], MicroF1]
-) -> tuple[IntervalEstimate | None, IntervalEstimate | None]:
-    """What the strategy's answers are worth beside equally many random ones.
+def first_within(answers: Bools, seconds: Floats, limit: float) -> Bools:
+    """(e,) those of the marked answers that were given before their times (e,) sum up to the limit.
 
-    Hiding random items takes from the random answers alone, so that equally many are counted after it.
+    >>> first_within(np.array([True, False, True, True]), np.array([1.0, 9.0, 2.0, 2.0]), 3.0)
+    array([ True, False,  True, False])
+    """
+    return answers & (np.cumsum(np.where(answers, seconds, 0.0)) <= limit * (1 + 1e-9))
+
+
+def _first_part(share: float, seconds: Floats) -> Select:
+    return lambda open_: first_within(open_, seconds, share * float(seconds[open_].sum()))
+
+
+def _strategy_worth(
+    random: Bools, seconds: Floats, score: Callable[[Select], MicroF1]
+) -> tuple[IntervalEstimate | None, IntervalEstimate | None]:
+    """What the strategy's answers are worth beside random ones that took as long.
+
+    Hiding random items takes from the random answers alone, so that the times are compared after it.
     """
     if random.all():
         return None, None
 
-    def both(open_: Bools) -> int:
-        return int(min((open_ & random).sum(), (open_ & ~random).sum()))
+    def first_share(which: Bools, share: float) -> Select:
+        def select(open_: Bools) -> Bools:
+            common = min(float(seconds[open_ & random].sum()), float(seconds[open_ & ~random].sum()))
+            return first_within(open_ & which, seconds, share * common)
 
-    at_random = score(lambda open_: first_of(open_ & random, both(open_)))
-    by_strategy = [score(_first_share(random, share, both)) for share in SHARES]
-    reached = np.stack([found.draws > at_random.draws for found in by_strategy])  # (shares, draws)
-    first = np.where(reached.any(0), np.argmax(reached, axis=0), len(SHARES) - 1)
-    spared = 1 - np.array(SHARES)[first]  # (draws,)
-    value = next((1 - s for s, f in zip(SHARES, by_strategy, strict=True) if f.above(at_random).value > 0), 0.0)
-    return by_strategy[-1].above(at_random), with_interval(value, spared)
+        return select
+
+    at_random, by_strategy = ([score(first_share(which, share)) for share in SHARES] for which in (random, ~random))
+    values = (np.array([[found.value or 0.0] for found in arm]) for arm in (by_strategy, at_random))
+    draws = (np.stack([found.draws for found in arm]) for arm in (by_strategy, at_random))
+    return by_strategy[-1].above(at_random[-1]), with_interval(float(time_saved(*values)[0]), time_saved(*draws))
 
 
-def _first_share(random: Bools, share: float, count: Callable[[Bools], int]) -> Select:
-    return lambda open_: first_of(open_ & ~random, round(share * count(open_)))
+def time_saved(ours: Floats, others: Floats) -> Floats:
+    """(b,) share of the time that one curve saves until both are equally good; below 0 where it takes longer.
+
+    The curves (s, b) are known at SHARES of the time, and straight in between. Equally good is where the lower ends.
+
+    >>> time_saved(np.array([[0.5], [0.7], [0.8]]), np.array([[0.4], [0.5], [0.6]]))
+    array([0.625])
+    >>> time_saved(np.array([[0.4], [0.5], [0.6]]), np.array([[0.4], [0.6], [0.8]]))
+    array([-1.])
+    """
+    level = np.minimum(ours[-1], others[-1])
+    return 1 - _share_to_reach(ours, level) / _share_to_reach(others, level)
+
+
+def _share_to_reach(scores: Floats, level: Floats) -> Floats:
+    """(b,) the share of the time at which a curve (s, b) first reaches a level that it reaches at its end."""
+    shares = np.array(SHARES)
+    end = np.argmax(scores >= level, axis=0)  # (b,) the first one that is there
+    begin, column = np.maximum(end - 1, 0), np.arange(scores.shape[1])
+    low, high = scores[begin, column], scores[end, column]
+    part = np.divide(level - low, high - low, out=np.ones(level.size), where=high > low)
+    return shares[begin] + np.clip(part, 0, 1) * (shares[end] - shares[begin])
 
 
 def _advice(doubling: IntervalEstimate) -> str:
-    said = f"the second half of the answers brought {100 * doubling.value:+.1f} points of F1"
+    said = f"the second half of the time brought {100 * doubling.value:+.1f} points of F1"
     said += f" ({100 * doubling.low:+.1f} to {100 * doubling.high:+.1f})"
     if doubling.high < MIN_GAIN:
         return f"stop: {said}; the same number again is unlikely to bring more"
@@ -194,6 +254,11 @@ class _CrossFit:
             found.append(None if model is None else model.posterior(self.X[rows]))
         return found
 
+    def mean_seconds(self, seconds: Floats) -> float:
+        """Of the answers that are learnt from, in the mean over folds; `seconds` (e,) is what each took."""
+        hidden = [self.judged.items[self.folds == fold] for fold in range(self.folds.max() + 1)]
+        return float(np.mean([seconds[~np.isin(self.told.rows, rows)].sum() for rows in hidden]))
+
     def label_sets(self, beliefs: list[LabelPosterior | None], decide: Decide) -> Bools:
         """(n, q) none where there was nothing to learn from."""
         sets = np.zeros(self.judged.Y.shape, dtype=bool)
@@ -214,92 +279,3 @@ class _CrossFit:
 def _first_columns(values: Any, like: npt.NDArray[Any]) -> Any:
     """As many columns as the other one has: labels after these were never asked about."""
     return values[:, : like.shape[1]]
-
-
-# -- what more answers are expected to bring: the learning curve, carried on ------------------------------------------
-
-
-RATES = (0.25, 0.5, 0.75, 1.0, 1.5)  # how fast a curve may flatten out: its distance from the end falls as n**-rate
-MOST_POINTS = 24  # of the course, evenly spread in log n: neighbouring trainings tell nearly the same
-MIN_POINTS = 5  # points that a forecast needs
-
-Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """The gain in F1 expected from this number of further answers, with its interval."""
-
-    answers: int
-    gain: float
-    low: float
-    high: float
-
-
-def forecast_gain(course: Sequence[Mapping[str, Any]], ahead: int = 100) -> Forecast | None:
-    """Fit F1 = a − b·n**−rate for several rates, weigh them by their evidence, and read off the gain.
-
-    With a flat prior on a, b and log σ, b has a Student posterior for each rate; the forecast is their mixture. The
-    scatter of the curve about the fit is what the interval comes from: an error of the level, which all points share,
-    does not move a difference. Points count by the items asked at random behind them. None where there are too few.
-
-    Parameters
-    ----------
-    course : points with "answers", "f1" and "items" (asked at random), oldest first
-    ahead : answers to look ahead
-
-    Examples
-    --------
-    >>> course = [{"answers": n, "f1": 0.8 - 0.5 * n**-0.5, "items": 50} for n in range(4, 200, 7)]
-    >>> forecast = forecast_gain(course, 100)
-    >>> round(forecast.gain, 3) == round(0.5 * (193**-0.5 - 293**-0.5), 3)
-    True
-    """
-    n, f1, weight = _thinned(course)
-    if n.size < MIN_POINTS:
-        return None
-    parts = [_fit(n, f1, weight, rate, ahead) for rate in RATES]
-    evidence = np.array([part[0] for part in parts])
-    share = np.exp(evidence - evidence.max())
-    share /= share.sum()
-    mean, scale = np.array([part[1] for part in parts]), np.array([part[2] for part in parts])
-    low, high = (_quantile(level, share, mean, scale, n.size - 2) for level in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
-    most = 1 - f1[-1]
-    gain, low, high = (float(np.clip(value, -f1[-1], most)) for value in (share @ mean, low, high))
-    return Forecast(ahead, gain, low, high)
-
-
-def _thinned(course: Sequence[Mapping[str, Any]]) -> tuple[Floats, Floats, Floats]:
-    """Answers, F1 and weight of MOST_POINTS points at most, the last one too; the later of two with as many answers."""
-    latest = {point["answers"]: point for point in course if point.get("f1") is not None and point["answers"] > 0}
-    n = np.array(sorted(latest), dtype=np.float64)
-    if n.size > MOST_POINTS:
-        wanted = np.geomspace(n[0], n[-1], MOST_POINTS)
-        n = np.unique(n[np.abs(np.log(n)[:, None] - np.log(wanted)).argmin(0)])
-    points = [latest[int(number)] for number in n]
-    f1 = np.array([point["f1"] for point in points], dtype=np.float64)
-    return n, f1, np.array([max(point.get("items", 1), 1) for point in points], dtype=np.float64)
-
-
-def _fit(n: Floats, f1: Floats, weight: Floats, rate: float, ahead: int) -> tuple[float, float, float]:
-    """Log evidence of a rate, and centre and scale of the Student posterior of the gain."""
-    span = n[0] ** -rate - n[-1] ** -rate
-    basis = np.column_stack([np.ones(n.size), -(n**-rate - n[-1] ** -rate) / span])  # b is then the rise so far
-    root = np.sqrt(weight / weight.mean())[:, None]
-    Q, R = np.linalg.qr(basis * root)
-    projected = Q.T @ (f1 * root[:, 0])
-    b = np.linalg.solve(R, projected)[1]
-    spread = float(((f1 * root[:, 0]) @ (f1 * root[:, 0])) - projected @ projected)
-    freedom = n.size - 2
-    spread = max(spread, 1e-10 * n.size)  # a curve without any scatter is still rounded
-    variance = spread / freedom / R[1, 1] ** 2
-    evidence = -np.log(np.abs(np.diag(R))).sum() - freedom / 2 * np.log(spread)
-    step = (n[-1] ** -rate - (n[-1] + ahead) ** -rate) / span
-    return float(evidence), float(b * step), float(np.sqrt(variance) * step)
-
-
-def _quantile(level: float, share: Floats, mean: Floats, scale: Floats, freedom: int) -> float:
-    """Of a mixture of Student distributions."""
-    ends = student.ppf([0.001, 0.999], freedom)
-    low, high = float((mean + ends[0] * scale).min()), float((mean + ends[1] * scale).max())
-    return float(brentq(lambda x: share @ student.cdf((x - mean) / scale, freedom) - level, low, high))

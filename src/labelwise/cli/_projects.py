@@ -28,6 +28,10 @@ LabelSeparator = Annotated[
     str | None,
     typer.Option(help="Sign between labels in one cell, such as ; , or |. Default: detected and reported."),
 ]
+TargetF1 = Annotated[float | None, typer.Option(help="F1 to reach, as 0.8: status, page and report tell the time.")]
+WorthAnHour = Annotated[
+    float | None, typer.Option(help="Gain in F1 that an hour is worth, as 0.01: below it the advice is to stop.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 

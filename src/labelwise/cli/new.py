@@ -14,6 +14,8 @@ from labelwise.cli._projects import (
     Encoding,
     LabelSeparator,
     ProjectPlace,
+    TargetF1,
+    WorthAnHour,
     check_extras,
     csv_options,
     print_notice,
@@ -48,6 +50,8 @@ def new(
     lease: Annotated[float, typer.Option(help="Minutes for which a question belongs to the person who got it.")] = 10.0,
     read_cost: ReadCostOption = None,
     answer_cost: AnswerCostOption = None,
+    target_f1: TargetF1 = None,
+    worth_an_hour: WorthAnHour = None,
     seed: Annotated[int, typer.Option(help="Seed of everything that is drawn at random.")] = 0,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
@@ -87,6 +91,8 @@ def new(
             "overlap_share": overlap_share,
             "lease_seconds": 60 * lease,
             **{name: price for name, price in prices.items() if price is not None},
+            "target_f1": target_f1,
+            "worth_an_hour": worth_an_hour,
             "random_state": seed,
         }
         Settings.of(**settings)  # told before a large file is read

@@ -10,14 +10,16 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from labelwise.cli._projects import AsJson, ProjectPlace, opened
+from labelwise.cli._projects import AsJson, ProjectPlace, TargetF1, WorthAnHour, opened
 
 if TYPE_CHECKING:
     from labelwise.labelling.figures.status import LabelStatus, Status
 
 
-def status(project: ProjectPlace, as_json: AsJson = False) -> None:
-    """Show answers per label, the estimated F1 with its interval, what the strategy gains, and whether to go on.
+def status(
+    project: ProjectPlace, target_f1: TargetF1 = None, worth_an_hour: WorthAnHour = None, as_json: AsJson = False
+) -> None:
+    """Show answers per label, time spent, the estimated F1, the time that is saved, what the next hour brings.
 
     F1 and the shares of the labels come from the random questions: these items are hidden in turn and judged by models
     that have not learnt from them. Agreement is Krippendorff's alpha; it needs questions that several people answered.
@@ -26,13 +28,14 @@ def status(project: ProjectPlace, as_json: AsJson = False) -> None:
 
     ```
     labelwise status tickets.db
+    labelwise status tickets.db --target-f1 0.8 --worth-an-hour 0.01
     labelwise status tickets.db --json
     ```
     """
     with opened(project) as found:
         from labelwise.labelling.figures.status import status_of
 
-        now = status_of(found)
+        now = status_of(found, target_f1=target_f1, worth_an_hour=worth_an_hour)
     if as_json:
         typer.echo(json.dumps(now.as_dict(), indent=2, ensure_ascii=False))
         return
@@ -40,7 +43,7 @@ def status(project: ProjectPlace, as_json: AsJson = False) -> None:
 
 
 def _print(now: Status) -> None:
-    from labelwise.labelling.figures.wording import counted, standing_lines, unlearnt, why_no_f1
+    from labelwise.labelling.figures.wording import counted, roughly, standing_lines, unlearnt, why_no_f1
 
     grid = Grid("label", "yes", "no", "unsure", "share", "agreement")
     for label in now.labels:
@@ -54,10 +57,12 @@ def _print(now: Status) -> None:
         typer.echo(f"{counted(now.readings, 'reading')} of an item{cost}")
     if now.times:
         _print_times(now)
+    elif now.curve is not None:
+        typer.echo(f"time spent: about {roughly(now.curve.seconds)} by the usual prices; nobody's time was measured")
     measured = now.f1 is not None and now.f1["f1"] is not None
     told = _measured(now.f1) if measured else why_no_f1(now.f1)  # type: ignore[arg-type]  # measured: not None
     typer.echo(f"estimated F1: {told}")
-    for line in standing_lines(now.standing):
+    for line in standing_lines(now.standing, now.outlook):
         typer.echo(line)
     state = "running" if now.worker else "not running"
     typer.echo(f"worker {state}; {counted(now.ready, 'question')} ready, {now.leased} being answered")

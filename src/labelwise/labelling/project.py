@@ -187,7 +187,8 @@ class Project(ServedProject):
 
         Status and page show the result of the worker, which judges whenever the answers have grown by a quarter.
         """
-        return self.campaign().status()
+        goals = {"target_f1": self.settings.target_f1, "worth_an_hour": self.settings.worth_an_hour}
+        return self.campaign().status(**goals)
 
     def labelled(self) -> LabelData:
         """The items with all known labels."""

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from labelwise.labelling.errors import ProjectError
-from labelwise.records.asking import Question, Timing
+from labelwise.records.asking import Question, Timing, check_goals
 
 if TYPE_CHECKING:
     from labelwise.campaign import Costs
@@ -67,6 +67,10 @@ class Settings:
     hints : bool
         Whether what the names of the labels say of the items is believed, as far as the answers bear it out.
     random_state : int
+    target_f1 : float, optional
+        The F1 to reach: status, page and report say how much time that takes.
+    worth_an_hour : float, optional
+        The gain in F1 that makes an hour of people's time worth it: below it the advice is to stop.
 
     Examples
     --------
@@ -90,6 +94,8 @@ class Settings:
     start: int = 0
     hints: bool = True
     random_state: int = 0
+    target_f1: float | None = None
+    worth_an_hour: float | None = None
 
     @classmethod
     def of(
@@ -125,6 +131,10 @@ class Settings:
             raise ProjectError(f"start must be 0 or more, got {self.start!r}")
         if not self.lease_seconds > 0:
             raise ProjectError(f"lease_seconds must be positive, got {self.lease_seconds!r}")
+        try:
+            check_goals(self.target_f1, self.worth_an_hour)
+        except ValueError as error:
+            raise ProjectError(str(error)) from error
 
     def check_choices(self) -> None:
         """Whether there are such a model and such a strategy, and the prices are prices: asked once, at the making."""
@@ -146,6 +156,11 @@ class Settings:
             return Costs.picture() if self.features["kind"] == "images" else Costs.short_text()
         own = {name: self.label_costs[name] for name in label_names if name in self.label_costs}
         return Costs(self.read_cost, self.answer_cost, own or None)
+
+    @property
+    def people_per_question(self) -> float:
+        """In the mean."""
+        return 1 + (self.overlap - 1) * self.overlap_share
 
     @property
     def has_prices(self) -> bool:

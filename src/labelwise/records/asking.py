@@ -96,3 +96,18 @@ class Timing:
         longest = min(longest, MAX_SECONDS) if longest > 0 else MAX_SECONDS  # a clock that jumped back knows no age
         counts = (min(max(int(count), 0), MAX_PICKS) for count in (self.by_key, self.by_search, self.by_suggestion))
         return Timing(float(min(self.seconds, longest)), self.question, *counts)
+
+
+def check_goals(target_f1: float | None, worth_an_hour: float | None) -> None:
+    """Refuse an F1 to reach, and a gain in F1 to make an hour worth it, that are none.
+
+    >>> check_goals(80, None)
+    Traceback (most recent call last):
+    ValueError: target_f1 must lie above 0 and be at most 1, got 80; write 0.8 for 80 %
+    """
+    if target_f1 is not None and not 0 < target_f1 <= 1:
+        raise ValueError(f"target_f1 must lie above 0 and be at most 1, got {target_f1!r}; write 0.8 for 80 %")
+    if worth_an_hour is not None and not 0 <= worth_an_hour <= 1:
+        raise ValueError(
+            f"worth_an_hour is a gain in F1, from 0 to 1, got {worth_an_hour!r}; write 0.01 for one point an hour"
+        )

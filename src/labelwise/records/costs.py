@@ -266,6 +266,19 @@ class Costs:
         seconds = np.where(opened, self.reading(words), 0.0) + np.where(whole, self.open, 0.0) + of_labels
         return self.switched(seconds, whole)
 
+    def times(self, factor: float) -> Self:
+        """The same prices so many times over, say for questions that several people answer.
+
+        >>> float(Costs.short_text().times(2).whole_item(picked=2, words=40))
+        42.0
+        """
+        names = ("read", "answer", "read_word", "open", "pick", "accept", "look", "cell")
+        prices = {name: price * factor for name in names if (price := getattr(self, name)) is not None}
+        if isinstance(self.labels, Mapping):
+            return replace(self, **prices, labels={name: price * factor for name, price in self.labels.items()})
+        labels = None if self.labels is None else tuple(price * factor for price in self.labels)
+        return replace(self, **prices, labels=labels)
+
     # -- labels -------------------------------------------------------------------------------------------------------
 
     def of_labels(self, names: Iterable[str]) -> Self:

@@ -10,17 +10,17 @@ import pytest
 from labelwise.labelling.figures import report as figures
 from labelwise.labelling.figures.report import Frame, picture, tag, ticks
 from labelwise.labelling.figures.status import LabelStatus, PairFigures
+from labelwise.records.learning_curve import CurvePoint, LearningCurve
 
 EVIL = '<script>alert("x")</script>&"\''
-POINT = {"low": 0.1, "high": 0.5, "items": 9, "entries": 20}
-COURSE = [{"answers": n, "f1": 0.3 + n / 1000, **POINT} for n in (0, 50, 100)]
-FORECAST = {"answers": 100, "gain": 0.1, "low": 0.05, "high": 0.2}
+POINTS = tuple(CurvePoint(seconds, 0.3 + seconds / 18000, 0.1, 0.5) for seconds in (450, 900, 1800))
+CURVE = LearningCurve(1800.0, POINTS, tuple((0.4, 0.2, rate) for rate in (0.5, 1.0, 1.0, 1.0, 1.5)))
 CALIBRATION = {
     "bins": [{"entries": 30, "believed": 0.05, "share": 0.1, "low": 0.0, "high": 0.2}],
     "error": 0.05,
 }
 DRAWN = {
-    "curve": lambda name: figures.learning_curve(COURSE, FORECAST),
+    "curve": lambda name: figures.learning_curve(CURVE),
     "days": lambda name: figures.days_of_answers(range(20000, 20003), {name: [1, 0, 5], "bob": [2, 2, 0]}),
     "labels": lambda name: figures.answers_by_label([LabelStatus(name, 3, 2, 1, None, None)]),
     "calibration": lambda name: figures.calibration_plot(CALIBRATION),
@@ -46,7 +46,8 @@ def test_every_drawing_is_a_picture_with_words_and_runs_nothing(kind, name):
 @pytest.mark.parametrize(
     "drawn",
     [
-        figures.learning_curve([], None),
+        figures.learning_curve(None),
+        figures.learning_curve(LearningCurve(60.0)),
         figures.days_of_answers(range(0), {}),
         figures.answers_by_label([LabelStatus("a", 0, 0, 0, None, None)]),
         figures.calibration_plot({"bins": [], "error": 0.0}),
@@ -59,13 +60,15 @@ def test_where_there_is_nothing_nothing_is_drawn(drawn):
 
 
 def test_the_curve_goes_through_its_points():
-    text = str(figures.learning_curve(COURSE, FORECAST))
-    frame = Frame((0, 200), (0, 1), height=280)
-    for point in COURSE:
-        assert f"{frame.x(point['answers']):.1f},{frame.y(point['f1']):.1f}" in text
-    assert "0.40 (0.10 to 0.50) after 100 answers" in text
-    assert "expected 0.50 (0.45 to 0.60) after 100 more" in text
-    assert "more" not in str(figures.learning_curve(COURSE, None))
+    text = str(figures.learning_curve(CURVE))
+    frame = Frame((0, 60), (0, 1), height=280)  # half an hour, and as long again
+    for point in POINTS:
+        assert f"{frame.x(point.seconds / 60):.1f},{frame.y(point.f1):.1f}" in text
+    assert "0.40 (0.10 to 0.50) after 30 min" in text and "minutes of people&#39;s time" in text
+    assert f"{frame.x(60):.1f},{frame.y(0.4 + 0.2 * (1 - 1 / 2)):.1f}" in text  # the middle curve, after an hour
+    assert re.search(r"expected 0\.50 \(0\.4\d to 0\.5\d\) after 1 h", text)
+    assert "expected" not in str(figures.learning_curve(LearningCurve(1800.0, POINTS)))
+    assert "hours of people&#39;s time" in str(figures.learning_curve(LearningCurve(9000.0, POINTS)))
 
 
 def test_bars_are_as_high_as_their_numbers():

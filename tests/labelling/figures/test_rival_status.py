@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
@@ -74,14 +75,14 @@ def test_postgresql_says_the_same(project, location):
     assert mine.f1 == pytest.approx(theirs.f1, abs=1e-3)
 
 
-def standing(project: Project) -> list[Event]:
+def standing_events(project: Project) -> list[Event]:
     undone = {event.undoes for event in project.events()}
     return [event for event in project.events() if event.kind == "answer" and event.id not in undone]
 
 
 def test_answers_per_day_and_person(project):
     found = status_of(project, recount=False)
-    expected = Counter((datetime.fromtimestamp(event.at, UTC).date(), event.who) for event in standing(project))
+    expected = Counter((datetime.fromtimestamp(event.at, UTC).date(), event.who) for event in standing_events(project))
     table = {
         (datetime.fromtimestamp(day * DAY, UTC).date(), who): number
         for who, numbers in found.by_person.items()
@@ -90,8 +91,8 @@ def test_answers_per_day_and_person(project):
     }
     assert table == dict(expected) and len({day for day, _ in table}) == 3
     assert found.answers == sum(expected.values())
-    assert found.people == dict(Counter(event.who for event in standing(project)).most_common())
-    assert found.answered_items == len({event.item for event in standing(project)})
+    assert found.people == dict(Counter(event.who for event in standing_events(project)).most_common())
+    assert found.answered_items == len({event.item for event in standing_events(project)})
     assert (found.items, found.unseen, found.trouble) == (40, 0, None)
 
 
@@ -99,13 +100,17 @@ def test_labels_of_the_training_are_those_of_a_recount(project):
     found = status_of(project, recount=False)
     assert found.labels == status_of(project).labels
     for mine in found.labels:
-        votes = [event.values.get(mine.name, 0) for event in standing(project)]
+        votes = [event.values.get(mine.name, 0) for event in standing_events(project)]
         assert mine.yes == votes.count(True) and mine.unsure == votes.count(None)
     assert any(label.agreement is not None for label in found.labels)
 
 
 def test_agreement_of_pairs(project):
-    said = {(event.who, event.item, name): value for event in standing(project) for name, value in event.values.items()}
+    said = {
+        (event.who, event.item, name): value
+        for event in standing_events(project)
+        for name, value in event.values.items()
+    }
     found = status_of(project, recount=False).pairs
     assert len(found) == 3
     for pair in found:
@@ -162,15 +167,25 @@ def test_what_the_next_questions_are_expected_to_bring(project):
     others.close()
 
 
-def test_a_forecast_comes_with_enough_points(project):
-    forecast = status_of(project, recount=False).forecast
-    assert forecast is not None and forecast["answers"] == 100
-    assert forecast["low"] <= forecast["gain"] <= forecast["high"]
+def test_curve_and_outlook_are_those_of_the_campaign_and_follow_the_goals(project, few_are_enough):
+    standing = project.campaign().status(target_f1=0.6, worth_an_hour=0.99)
+    found = status_of(project, target_f1=0.6, worth_an_hour=0.99)
+    assert found.curve == standing.curve and len(found.curve.points) == 6
+    assert found.outlook == standing.outlook
+    prices = project.costs()
+    assert found.curve.seconds == project.campaign().spent().seconds
+    read = {(event.who, event.item) for event in standing_events(project)}
+    assert found.curve.seconds > 0.7 * len(read) * prices.whole_item(), "two people read what both are asked"
+    told = found.as_dict()
+    assert [point["f1"] for point in told["learning_curve"]] == [point.f1 for point in found.curve.points]
+    assert json.loads(json.dumps(told, allow_nan=False))["outlook"]["target_f1"] == 0.6
+    with pytest.raises(ValueError, match="target_f1 must lie above 0"):
+        status_of(project, target_f1=60)
 
 
 def test_a_new_project_has_nothing_to_tell(make):
     found = status_of(make(), recount=False)
-    assert (found.answers, found.f1, found.forecast, found.calibration) == (0, None, None, None)
+    assert (found.answers, found.f1, found.curve, found.calibration) == (0, None, None, None)
     assert found.course == () and list(found.days) == [] and found.following.number == 0
     assert [label.name for label in found.labels] == list(LABELS)
 

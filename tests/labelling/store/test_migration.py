@@ -105,7 +105,7 @@ def test_only_the_last_report_is_kept_whole(make):
         reports = [row.report for row in read_trainings(connection) if row.state == "good"]
     assert len(reports) > 3
     assert all(set(report) <= set(schema.COURSE) for report in reports[:-1])
-    assert {"labels", "pairs", "base_rates", "forecast"} <= set(reports[-1])
+    assert {"labels", "pairs", "base_rates", "curve"} <= set(reports[-1])
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 300, 301, 1000])

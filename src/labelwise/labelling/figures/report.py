@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from os import PathLike
 from typing import Any
 
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
@@ -15,10 +16,17 @@ from labelwise.files import write_text
 from labelwise.labelling.figures.status import LabelStatus, PairFigures, status_of
 from labelwise.labelling.figures.wording import counted, duration, standing_lines, why_no_f1
 from labelwise.labelling.served import ServedProject
+from labelwise.records.learning_curve import HOUR, LearningCurve
 
 
-def write_report(project: ServedProject, path: str | PathLike[str]) -> None:
-    """Write the page; the file is replaced as a whole."""
+def write_report(
+    project: ServedProject,
+    path: str | PathLike[str],
+    *,
+    target_f1: float | None = None,
+    worth_an_hour: float | None = None,
+) -> None:
+    """Write the page; the file is replaced as a whole. The goals are those of the project unless they are given."""
     templates = Environment(
         loader=PackageLoader("labelwise.labelling.figures", ""),
         autoescape=True,
@@ -32,12 +40,12 @@ def write_report(project: ServedProject, path: str | PathLike[str]) -> None:
         "why_no_f1": why_no_f1,
     }
     page = templates.get_template("report.html.jinja")
-    now = status_of(project)
+    now = status_of(project, target_f1=target_f1, worth_an_hour=worth_an_hour)
     text = page.render(
         title=project.store.name,
         status=now,
         settings=project.settings,
-        curve=learning_curve(now.course, now.forecast),
+        curve=learning_curve(now.curve),
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
     write_text(path, text)
@@ -54,29 +62,28 @@ MOST_PEOPLE = 10  # in the table of who agrees with whom
 WIDTH = 640.0  # of every drawing, in its own units; the page scales it
 
 
-def learning_curve(course: Sequence[Mapping[str, Any]], forecast: Mapping[str, Any] | None) -> Markup | None:
-    """The estimated F1 over answers with its interval, and where the next answers are expected to lead."""
-    if not course:
+def learning_curve(curve: LearningCurve | None) -> Markup | None:
+    """The estimated F1 over people's time with its interval, and where more of it is expected to lead."""
+    if curve is None or not curve.points:
         return None
-    last = course[-1]
-    ahead = forecast["answers"] if forecast else 0
-    end = max(last["answers"] + ahead, 1)
-    frame = Frame((0, end), (0, 1), height=280)
-    marks = [
-        frame.axes([(x, f"{x:g}") for x in ticks(0, end)], [(y, f"{y:g}") for y in ticks(0, 1)], ("answers", "F1"))
-    ]
-    line = [(point["answers"], point["f1"]) for point in course]
-    lower, upper = ([(point["answers"], point[side]) for point in course] for side in ("low", "high"))
-    marks.append(frame.band(lower, upper, "band"))
-    marks.append(frame.line(line, "curve"))
-    said = f"{last['f1']:.2f} ({last['low']:.2f} to {last['high']:.2f}) after {counted(last['answers'], 'answer')}"
-    if forecast:
-        there = min(max(last["f1"] + forecast["gain"], 0), 1)
-        low, high = (min(max(last["f1"] + forecast[side], 0), 1) for side in ("low", "high"))
-        marks.append(frame.band([line[-1], (end, low)], [line[-1], (end, high)], "band ahead"))
-        marks.append(frame.line([line[-1], (end, there)], "curve ahead"))
-        words = f"expected {there:.2f} ({low:.2f} to {high:.2f}) after {ahead} more"
-        marks.append(frame.dot(end, there, 4, words, "dot ahead"))
+    ahead = np.linspace(curve.seconds, curve.seconds + min(curve.seconds, HOUR), 20) if curve.curves else np.empty(0)
+    end = float(max(curve.seconds, ahead.max(initial=0.0)))
+    unit, per_unit = ("hours", 3600.0) if end >= 2 * HOUR else ("minutes", 60.0)
+    frame = Frame((0, end / per_unit), (0, 1), height=280)
+    across, up = ([(x, f"{x:g}") for x in ticks(0, top)] for top in (end / per_unit, 1))
+    marks = [frame.axes(across, up, (f"{unit} of people's time", "F1"))]
+    line = [(point.seconds / per_unit, point.f1) for point in curve.points]
+    lower, upper = ([(p.seconds / per_unit, getattr(p, side)) for p in curve.points] for side in ("low", "high"))
+    marks += [frame.band(lower, upper, "band"), frame.line(line, "curve")]
+    last = curve.points[-1]
+    said = f"{last.f1:.2f} ({last.low:.2f} to {last.high:.2f}) after {duration(last.seconds)}"
+    if ahead.size:
+        low, middle, high = np.quantile(curve.at(ahead), [0.05, 0.5, 0.95], axis=0)
+        x = (ahead / per_unit).tolist()
+        marks.append(frame.band([*zip(x, low, strict=True)], [*zip(x, high, strict=True)], "band ahead"))
+        marks.append(frame.line([line[-1], *zip(x, middle, strict=True)], "curve ahead"))
+        words = f"expected {middle[-1]:.2f} ({low[-1]:.2f} to {high[-1]:.2f}) after {duration(end)}"
+        marks.append(frame.dot(x[-1], middle[-1], 4, words, "dot ahead"))
         said += f"; {words}"
     marks.append(frame.dot(*line[-1], 5, f"now {said}"))
     return picture(280, "Estimated F1 on the random share", f"It is {said}.", marks)

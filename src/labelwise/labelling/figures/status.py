@@ -23,9 +23,10 @@ from labelwise.labelling.store.questions import count_ready, open_leases
 from labelwise.labelling.store.schema import NO, UNSURE, WHOLE_ITEM, YES
 from labelwise.labelling.store.trainings import last_good, last_training, read_course
 from labelwise.labelling.training.locks import worker_is_running
-from labelwise.records.asking import CONTROL
+from labelwise.records.asking import CONTROL, check_goals
+from labelwise.records.learning_curve import LearningCurve, Outlook
 
-NEXT = 100  # questions and answers to look ahead
+NEXT = 100  # questions to look ahead
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,8 @@ class Status:
     f1 : the estimate by the random questions, with its interval and the number of answers it is of
     standing : what the strategy gains over random questions, and whether to go on, as in `labelwise.Campaign.status`
     course : F1 whenever the campaign was judged
+    curve : F1 over the seconds that people spent, as of the last judgement, see `labelwise.records.learning_curve`
+    outlook : what the next hour is expected to bring, and the time to the F1 that is to be reached
     unseen : answers that came after the last good training
     trouble : what is wrong, if anything is
     days : days since 1970 (UTC), every one from the first to the last answer
@@ -101,7 +104,8 @@ class Status:
     by_person: Mapping[str, tuple[int, ...]]
     pairs: tuple[PairFigures, ...]
     calibration: Mapping[str, Any] | None
-    forecast: Mapping[str, Any] | None
+    curve: LearningCurve | None
+    outlook: Outlook | None
     following: NextQuestions
     trained_at: float | None
 
@@ -111,20 +115,48 @@ class Status:
 
     def as_dict(self) -> dict[str, Any]:
         """What the JSON of command and interface has: all but what only the page draws."""
-        drawn = ("days", "by_person", "pairs", "calibration", "forecast", "following", "trained_at")
-        return {key: value for key, value in asdict(self).items() if key not in drawn}
+        drawn = ("days", "by_person", "pairs", "calibration", "curve", "following", "trained_at")
+        shown = {key: value for key, value in asdict(self).items() if key not in drawn}
+        points = [asdict(point) for point in self.curve.points] if self.curve is not None else []
+        return finite(shown | {"learning_curve": points})
 
 
-def status_of(project: ServedProject, *, recount: bool = True) -> Status:
+def finite(value: Any) -> Any:
+    """The same with None for every number that JSON cannot hold.
+
+    >>> finite({"high": float("inf"), "low": 3.0})
+    {'high': None, 'low': 3.0}
+    """
+    if isinstance(value, dict):
+        return {key: finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(each) for each in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def status_of(
+    project: ServedProject,
+    *,
+    recount: bool = True,
+    target_f1: float | None = None,
+    worth_an_hour: float | None = None,
+) -> Status:
     """Look at a project; one consistent view of the store.
+
+    `target_f1` and `worth_an_hour` are by default those of the project's settings.
 
     With `recount`, all answers are read to count labels, readings and cost as of now. Without, labels are as of the
     last good training, the course is thinned, and the time it takes does not grow with the answers of an item.
     """
-    running = worker_is_running(project.store)
+    running, settings = worker_is_running(project.store), project.settings
+    goal = settings.target_f1 if target_f1 is None else target_f1
+    worth = settings.worth_an_hour if worth_an_hour is None else worth_an_hour
+    check_goals(goal, worth)
     with project.store.reading() as connection:
         good, labels = last_good(connection), read_labels(connection)
         report = (good.report or {}) if good is not None else {}
+        curve = LearningCurve.from_dict(report["curve"]) if report.get("curve") else None
+        outlook = None if curve is None else curve.outlook(goal, worth)
         days, by_person = _by_day(answers_by_day(connection))
         people = {who: sum(numbers) for who, numbers in by_person.items()}
         times = time_spent(connection)
@@ -140,7 +172,7 @@ def status_of(project: ServedProject, *, recount: bool = True) -> Status:
             people=dict(sorted(people.items(), key=lambda pair: (-pair[1], pair[0]))),
             labels=_labels(labels, _counts(connection, labels) if recount else report.get("labels", {}), report),
             f1=report.get("f1"),
-            standing=report.get("standing"),
+            standing=_standing(report.get("standing"), outlook),
             course=_course(read_course(connection, None) if recount else read_course(connection)),
             ready=count_ready(connection),
             leased=len(open_leases(connection)),
@@ -151,7 +183,8 @@ def status_of(project: ServedProject, *, recount: bool = True) -> Status:
             by_person=by_person,
             pairs=tuple(_pair(*figures) for figures in report.get("pairs", ())),
             calibration=report.get("calibration"),
-            forecast=report.get("forecast"),
+            curve=curve,
+            outlook=outlook,
             following=_following(connection, labels),
             trained_at=None if good is None else good.finished_at,
         )
@@ -210,6 +243,12 @@ def _course(reports: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
         for report in reports
         if (report.get("f1") or {}).get("f1") is not None
     )
+
+
+def _standing(kept: dict[str, Any] | None, outlook: Outlook | None) -> dict[str, Any] | None:
+    """As it was judged; the advice follows what an hour is worth, if somebody said so."""
+    advice = None if outlook is None else outlook.advice
+    return kept if kept is None or advice is None else {**kept, "advice": advice}
 
 
 def _pair(first: str, second: str, both: int, same: int, kappa: float | None) -> PairFigures:

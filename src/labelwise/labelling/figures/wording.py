@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from math import isinf
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from labelwise.records.learning_curve import IntervalEstimate, Outlook
 
 SHOWN = 5  # names in a sentence
 
@@ -69,17 +73,93 @@ def why_no_f1(f1: Mapping[str, Any] | None) -> str:
     return f"not yet: {'; '.join(waits or ['nothing was answered that a model could learn from'])}"
 
 
-def standing_lines(standing: Mapping[str, Any] | None) -> list[str]:
-    """What the random questions show about the strategy and about stopping, one line each.
+def roughly(seconds: float) -> str:
+    """A time that is only expected, in round figures.
+
+    >>> roughly(70), roughly(23 * 60), roughly(5900), roughly(40 * 3600 + 900)
+    ('1 min', '25 min', '1 h 40 min', '40 h')
+    """
+    minutes = seconds / 60
+    step = next(size for limit, size in ((20, 1), (60, 5), (600, 10), (float("inf"), 60)) if minutes < limit)
+    return duration(60 * max(step * round(minutes / step), step))
+
+
+def to_target(f1: float, more: IntervalEstimate | None) -> str:
+    """How much more time it takes to reach an F1.
+
+    >>> from labelwise.records.learning_curve import IntervalEstimate as E
+    >>> to_target(0.8, E(5900, 2400, 10800))
+    'about 1 h 40 min more to reach F1 0.80 (40 min to 3 h)'
+    >>> to_target(0.8, E(5900, 2400, float("inf")))
+    'about 1 h 40 min more to reach F1 0.80 (40 min or more; perhaps it is never reached)'
+    >>> to_target(0.9, E(float("inf"), 7200, float("inf")))
+    'not known yet how long it takes to reach F1 0.90: 2 h or more; perhaps it is never reached'
+    >>> to_target(0.9, E(float("inf"), float("inf"), float("inf")))
+    'F1 0.90 is not in sight: it takes more than ten times the time so far, or is never reached'
+    >>> to_target(0.5, E(0, 0, 0)), to_target(0.5, E(0, 0, 1200))
+    ('F1 0.50 is reached', 'F1 0.50 is probably reached; at most 20 min more')
+    >>> to_target(0.8, None)
+    'not known yet how long it takes to reach F1 0.80'
+    """
+    goal, never = f"F1 {f1:.2f}", "perhaps it is never reached"
+    if more is None:
+        return f"not known yet how long it takes to reach {goal}"
+    if isinf(more.low):
+        return f"{goal} is not in sight: it takes more than ten times the time so far, or is never reached"
+    if isinf(more.value):
+        return f"not known yet how long it takes to reach {goal}: {roughly(more.low)} or more; {never}"
+    if more.value == 0:
+        left = f"; {never}" if isinf(more.high) else f"; at most {roughly(more.high)} more"
+        return f"{goal} is reached" if more.high == 0 else f"{goal} is probably reached{left}"
+    least = roughly(more.low) if more.low else "0 min"
+    spread = f"{least} or more; {never}" if isinf(more.high) else f"{least} to {roughly(more.high)}"
+    return f"about {roughly(more.value)} more to reach {goal} ({spread})"
+
+
+def saving(standing: Mapping[str, Any]) -> str:
+    """The time that the strategy saves against random questions, or why that is not known.
+
+    >>> saving({"over_random": {}, "saved": {"value": 0.38, "low": -0.1, "high": 0.6}})
+    '38 % of the time of random questions (-10 % to 60 %); noise may explain it'
+    >>> saving({"over_random": None, "saved": None})
+    'not known: all questions so far were random'
+    """
+    saved = standing.get("saved")
+    if saved is None:
+        return "not known: all questions so far were random"
+    value, low, high = (f"{100 * saved[name]:.0f} %" for name in ("value", "low", "high"))
+    doubt = "; noise may explain it" if saved["low"] <= 0 <= saved["high"] else ""
+    return f"{value} of the time of random questions ({low} to {high}){doubt}"
+
+
+def standing_lines(standing: Mapping[str, Any] | None, outlook: Outlook | None = None) -> list[str]:
+    """What the random questions show: the strategy, the time it saves, what more time brings, and whether to stop.
 
     >>> gain = {"value": 0.031, "low": -0.01, "high": 0.07}
-    >>> standing_lines({"over_random": gain, "saved": {"value": 0.5}, "advice": "go on: it still rises"})
-    ['strategy: +3.1 points of F1 over random questions (-1.0 to +7.0)', 'advice: go on: it still rises']
+    >>> for line in standing_lines({"over_random": gain, "saved": gain, "per_doubling": gain, "advice": "go on"}):
+    ...     print(line)
+    strategy: +3.1 points of F1 over random questions that took as long (-1.0 to +7.0)
+    saving: 3 % of the time of random questions (-1 % to 7 %); noise may explain it
+    next hour: not known yet
+    advice: go on
     """
     if standing is None:
         return []
     lines, gain = [], standing.get("over_random")
     if gain is not None:
-        points = [f"{100 * gain[name]:+.1f}" for name in ("value", "low", "high")]
-        lines.append(f"strategy: {points[0]} points of F1 over random questions ({points[1]} to {points[2]})")
+        lines.append(f"strategy: {_points(gain)} over random questions that took as long {_spread(gain)}")
+    if standing.get("per_doubling") is not None:  # there is an estimate
+        lines.append(f"saving: {saving(standing)}")
+        ahead = None if outlook is None or outlook.next_hour is None else vars(outlook.next_hour)
+        lines.append(f"next hour: {'not known yet' if ahead is None else f'{_points(ahead)} {_spread(ahead)}'}")
+    if outlook is not None and outlook.target_f1 is not None:
+        lines.append(f"goal: {to_target(outlook.target_f1, outlook.to_target)}")
     return [*lines, f"advice: {standing['advice']}"]
+
+
+def _points(gain: Mapping[str, float]) -> str:
+    return f"{100 * gain['value']:+.1f} points of F1"
+
+
+def _spread(gain: Mapping[str, float]) -> str:
+    return f"({100 * gain['low']:+.1f} to {100 * gain['high']:+.1f})"

@@ -103,7 +103,8 @@ class Learner:
         place = {number: row for row, number in enumerate(self.items.ids)}
         times = measured_times(rows, lambda item: word_count(self.items.contents[place[item]]))
         self.costs, self.costs_of = costs_of_people(times, [row.who for row in rows], prior)
-        self.campaign.use_costs(self.costs if rows or self.settings.has_prices else None)
+        counted = self.costs.times(self.settings.people_per_question)
+        self.campaign.use_costs(counted, weigh=bool(rows) or self.settings.has_prices)
 
     @property
     def items(self) -> StoredItems:
@@ -163,6 +164,7 @@ def standing_report(standing: Standing, answers: int) -> dict[str, Any]:
         "f1": {"answers": answers, **f1, **rests_on, "needed": MIN_RANDOM_ITEMS},
         "calibration": standing.calibration,
         "standing": kept,
+        "curve": None if standing.curve is None else standing.curve.as_dict(),
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ import sqlalchemy as sa
 from labelwise.campaign import refit_point
 from labelwise.campaign.defaults import BATCH
 from labelwise.campaign.new_labels import GuessingModel
-from labelwise.campaign.standing import forecast_gain
 from labelwise.labelling.errors import ProjectFileReplaced, StoreError
 from labelwise.labelling.figures.wording import counted
 from labelwise.labelling.items.features import telling_words, word_weights
@@ -48,7 +47,6 @@ from labelwise.labelling.store.trainings import (
     end_training,
     last_good,
     mark_killed,
-    read_course,
     shorten_reports,
 )
 from labelwise.labelling.training.chance import copies
@@ -260,7 +258,7 @@ STANDING = (
     "f1",
     "calibration",
     "standing",
-    "forecast",
+    "curve",
 )  # parts of a report that stay until the next judgement
 LOW_WATER = 0.5  # share of the questions to keep ready for everybody below which new ones are made
 
@@ -373,7 +371,7 @@ class Worker:
         return {name: report[name] for name in STANDING if name in report}
 
     def _judge(self, number: int, report: dict[str, Any]) -> None:
-        """How the campaign stands, whenever the answers have grown by a quarter: it takes some twenty fits.
+        """How the campaign stands, whenever the answers have grown by a quarter: it takes some forty fits.
 
         Questions are ready by then, so that nobody waits for it.
         """
@@ -382,10 +380,6 @@ class Worker:
         if before >= 0 and refit_point(answers) == refit_point(before):
             return
         report |= standing_report(self.learner.campaign.status(), answers)
-        with self.store.reading() as connection:
-            course = [*read_course(connection), report]
-        forecast = forecast_gain([{"answers": each["answers"], **(each.get("f1") or {})} for each in course])
-        report["forecast"] = None if forecast is None else asdict(forecast)
         self._write(amend_report, number, report)
 
     def _put_in_place(self, number: int, ready: list[Ready], report: dict[str, Any]) -> None:

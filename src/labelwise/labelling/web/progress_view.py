@@ -31,7 +31,7 @@ def progress(request: Request, user: CurrentUser, project: TheProject) -> Respon
         request,
         "progress.html.jinja",
         now=now,
-        curve=learning_curve(now.course, now.forecast),
+        curve=learning_curve(now.curve),
         days=days_of_answers(now.days, now.by_person),
         by_label=answers_by_label(now.labels),
         calibration=None if now.calibration is None else calibration_plot(now.calibration),

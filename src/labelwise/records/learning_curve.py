@@ -1,0 +1,154 @@
+"""The record of what people's time buys: F1 over seconds, the time to a goal, and what the next hour brings.
+
+A campaign makes it (`labelwise.campaign.hours`); page, command and report read it, and need no model for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwise.records.asking import check_goals
+
+Floats = npt.NDArray[np.float64]
+
+HOUR = 3600.0
+LEVEL = 0.9  # of intervals
+FARTHEST = 10.0  # times the time so far: no curve is carried on beyond that
+
+
+@dataclass(frozen=True)
+class IntervalEstimate:
+    """A figure and the interval that holds it nine times in ten."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
+
+
+def with_interval(value: float, draws: npt.NDArray[np.float64]) -> IntervalEstimate:
+    low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return IntervalEstimate(float(value), float(low), float(high))
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """F1 after so many seconds of people's time, with its interval."""
+
+    seconds: float
+    f1: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What more time is expected to bring.
+
+    Attributes
+    ----------
+    seconds : float
+        Spent so far.
+    next_hour : IntervalEstimate or None
+        Gain in F1 of one more hour; None where an hour is too far ahead of what was seen.
+    target_f1, worth_an_hour : float or None
+        What the user asked for: an F1 to reach, and the gain in F1 that makes an hour worth its time.
+    to_target : IntervalEstimate or None
+        Seconds more until F1 is `target_f1`: 0 where it is there, infinite where that takes more than ten times the
+        time so far, or never comes. None without a target.
+    """
+
+    seconds: float
+    next_hour: IntervalEstimate | None
+    target_f1: float | None = None
+    to_target: IntervalEstimate | None = None
+    worth_an_hour: float | None = None
+
+    @property
+    def advice(self) -> str | None:
+        """Whether the next hour is worth its time; None where nobody said what an hour is worth, or it is not known."""
+        if self.worth_an_hour is None or self.next_hour is None:
+            return None
+        gain = self.next_hour
+        said = f"the next hour is expected to bring {_points(gain.value)} points of F1"
+        said += f" ({_points(gain.low)} to {_points(gain.high)})"
+        wanted = f"the {100 * self.worth_an_hour:g} that an hour is worth to you"
+        return f"go on: {said}" if gain.value >= self.worth_an_hour else f"stop: {said}, less than {wanted}"
+
+
+@dataclass(frozen=True)
+class LearningCurve:
+    """F1 over seconds of people's time, and curves that may go on from there.
+
+    Every point is judged on the same random items, by models that learnt from a first part of the other answers. The
+    curves are F1 = now + rise · (1 − (t / seconds)**−rate), t being the time spent then.
+
+    Attributes
+    ----------
+    seconds : float
+        Spent so far. The last point is a little earlier: the items that judge a model are not learnt from.
+    points : tuple of CurvePoint
+    curves : tuple of (now, rise, rate)
+        Drawn from those that are probable given the points; empty where the points are too few.
+    """
+
+    seconds: float
+    points: tuple[CurvePoint, ...] = ()
+    curves: tuple[tuple[float, float, float], ...] = ()
+
+    def at(self, seconds: npt.ArrayLike) -> Floats:
+        """(s, ...) F1 by each of the curves after so much time in all."""
+        now, rise, rate = np.array(self.curves, dtype=np.float64).reshape(-1, 3).T  # (s,) each
+        t = np.asarray(seconds, dtype=np.float64)[None] / self.seconds
+        shape = (-1, *(1,) * (t.ndim - 1))
+        with np.errstate(divide="ignore"):
+            f1 = now.reshape(shape) + rise.reshape(shape) * (1 - t ** -rate.reshape(shape))
+        return np.clip(f1, 0.0, 1.0)
+
+    def gain(self, seconds: float = HOUR) -> IntervalEstimate | None:
+        """What so much more time adds to F1; None where that is too far ahead of the points, or they are too few."""
+        if not self.curves or self.seconds + seconds > FARTHEST * self.seconds:
+            return None
+        gains = self.at(self.seconds + seconds) - self.at(self.seconds)
+        return with_interval(float(np.median(gains)), gains)
+
+    def time_to(self, f1: float) -> IntervalEstimate | None:
+        """Seconds more until F1 is this high: 0 where it is there, infinite beyond ten times the time so far."""
+        if not self.curves:
+            return None
+        now, rise, rate = np.array(self.curves).T
+        left = 1 - (f1 - now) / np.where(rise > 0, rise, np.nan)  # t**-rate when it is reached; 0 or less: never
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            t = np.where(left > 0, left ** (-1 / rate), np.inf)
+        t = np.where(now >= f1, 1.0, np.where(t > 1, t, np.inf))
+        more = self.seconds * (np.where(t <= FARTHEST, t, np.inf) - 1)
+        value, low, high = np.quantile(more, [0.5, (1 - LEVEL) / 2, (1 + LEVEL) / 2], method="inverted_cdf")
+        return IntervalEstimate(float(value), float(low), float(high))
+
+    def outlook(self, target_f1: float | None = None, worth_an_hour: float | None = None) -> Outlook:
+        """What more time brings, for these goals."""
+        check_goals(target_f1, worth_an_hour)
+        to_target = None if target_f1 is None else self.time_to(target_f1)
+        return Outlook(self.seconds, self.gain(), target_f1, to_target, worth_an_hour)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        points = [[point.seconds, point.f1, point.low, point.high] for point in self.points]
+        return {"seconds": self.seconds, "points": points, "curves": [list(curve) for curve in self.curves]}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The curve that `as_dict` was of."""
+        now, rise_rate = tuple(CurvePoint(*point) for point in values["points"]), map(tuple, values["curves"])
+        return cls(values["seconds"], now, tuple(rise_rate))  # type: ignore[arg-type]  # three numbers each
+
+
+def _points(gain: float) -> str:
+    return f"{100 * gain:+.1f}"
