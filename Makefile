@@ -10,7 +10,7 @@ PYTEST := $(TEST_ENV) $(BIN)/python -m pytest -n auto --dist worksteal -q
 .PHONY: help demo test check format bench bench-stale docs-commands lock clean
 
 help:
-	@echo "make demo           a campaign from file to report, in under two minutes"
+	@echo "make demo           from tickets to a tagger and a report, in under two minutes"
 	@echo "make test           every test and doctest but the slowest"
 	@echo "make check          format, lint, layers, types, every test, with newly drawn examples"
 	@echo "make format         let ruff format and sort the sources"

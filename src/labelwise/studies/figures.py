@@ -13,11 +13,12 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import t as student
 
 from labelwise import queries
 from labelwise.studies.findings import arm_name, in_words, metric_title
 from labelwise.studies.ranking import Ranking
-from labelwise.studies.statistics import Comparison, Currency, Curve, learning_curves
+from labelwise.studies.statistics import CONFIDENCE_LEVEL, Comparison, Currency, Curve, learning_curves
 from labelwise.studies.tables import Arm, Table
 
 try:
@@ -104,6 +105,39 @@ def draw_curves(table: Table, metrics: Sequence[str], cost: Currency = "items_re
         for model, ax in zip(models, axes, strict=False):
             ax.annotate(in_words(model), (0, 1), (0, 26), "axes fraction", "offset points", color=GREY, fontsize=12)
     return figure
+
+
+def draw_arms(table: Table, arms: Mapping[Arm, str], metrics: Mapping[str, str]) -> Figure:
+    """Some arms by their names over minutes of a person's time, mean over seeds with a band: a panel per metric.
+
+    The band is the interval of the mean. Random questions are grey.
+    """
+    with rc_context(LOOK):
+        figure, axes = panel_grid(
+            len(metrics), 2, panel=(4.9, 3.2), margins=(0.6, 0), xlabel="minutes of a person's time"
+        )
+        for (metric, title), ax in zip(metrics.items(), axes, strict=True):
+            curves = {(curve.model, curve.strategy): curve for curve in learning_curves(table, metric, "cost")}
+            colours = iter(PALETTE)
+            ends = []
+            for arm, name in arms.items():
+                curve, colour = curves[arm], GREY if style_of(arm[1]).colour == GREY else next(colours)
+                minutes, reach = curve.cost / 60, _reach(curve)
+                ax.plot(minutes, curve.mean, color=colour, marker="o", markersize=3, lw=1.8)
+                ax.fill_between(minutes, curve.mean - reach, curve.mean + reach, color=colour, alpha=0.16, linewidth=0)
+                ends.append((minutes[-1], curve.mean[-1], name, colour))
+            ax.set_ylim(0, 1.02)
+            ax.set_xlim(0)
+            _curve_axes(ax, ticks=6)
+            name_line_ends(ax, ends)
+            ax.set_title(title, fontweight="bold")
+    return figure
+
+
+def _reach(curve: Curve) -> npt.NDArray[np.float64]:
+    """Half the width of the interval of a curve's mean; 0 for a single seed."""
+    factor = float(student.ppf(0.5 + CONFIDENCE_LEVEL / 2, max(curve.n_seeds - 1, 1)))
+    return factor * np.nan_to_num(curve.standard_error)
 
 
 def draw_gains(comparisons: Sequence[Comparison]) -> Figure:

@@ -84,6 +84,10 @@ class Plan:
         model = model.set_params(**self.options.get(name, {}))
         return model.set_params(random_state=seed) if "random_state" in model.get_params(deep=False) else model
 
+    def hints_for(self, model: str) -> str | None:
+        """Names of labels are believed with the default model, as in a campaign; a model by its name runs as it is."""
+        return "auto" if model == DEFAULT_MODEL else None
+
     def runs(self) -> list[tuple[str, str, int]]:
         """(model, strategy, seed), seed by seed, so that a study stopped half-way has whole seeds to show."""
         return [(*arm, seed) for seed in self.seeds for arm in self.arms()]

@@ -166,7 +166,7 @@ def study_section(study: Study, metrics: Sequence[str], title: str, paragraphs: 
         header=["", *map(metric_title, metrics)],
         rows=_by_arm(comparisons, cells),
         table_note=note,
-        facts=_facts(study),
+        facts=study_facts(study),
     )
 
 
@@ -352,7 +352,8 @@ def _value_cell(values: FloatArray) -> Cell:
     return Cell(f"{estimate.value:.3f}", f"± {estimate.standard_error:.3f}" if estimate.n > 1 else "")
 
 
-def _facts(study: Study) -> dict[str, str]:
+def study_facts(study: Study) -> dict[str, str]:
+    """How a study was run, for its reader."""
     first = next(iter(study.sets.values()))
     plan, schedule = first.plan, first.plan.schedule
     seconds = study.table["seconds_asking"].sum() + study.table["seconds_fitting"].sum()

@@ -126,7 +126,7 @@ class Answerer:
         return [self.answer(question) for question in questions]
 
 
-def simulate(
+def simulate(  # noqa: PLR0913 (every setting by its name; most are rarely given)
     data: LabelData,
     *,
     model: LabelModel,
@@ -135,6 +135,7 @@ def simulate(
     seed: int = 0,
     test: LabelData | None = None,
     decision: Any = None,
+    hints: str | None = "auto",
 ) -> Result:
     """Run one campaign on data whose labels are all known and keep the score on a test set.
 
@@ -153,6 +154,8 @@ def simulate(
         A published test set; else a random share of the items. Never what the strategy happened to leave over.
     decision : object with `decide(posterior)`, optional
         As in `Campaign`: what the F1 measures judge; by default the default decision.
+    hints : "auto" or None
+        Whether the names of the labels are believed, as in `Campaign`.
 
     Returns
     -------
@@ -185,6 +188,7 @@ def simulate(
         decision=decision,
         start=schedule.start,
         costs=schedule.costs,
+        hints=hints,
         random_state=seed,
     )
     start = schedule.start * (pool.n_labels if target == "pairs" else 1)  # questions

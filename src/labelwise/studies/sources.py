@@ -25,8 +25,9 @@ def _tickets() -> LabelData:
     """Made-up support tickets with their tags, as weighted words."""
     made = formats.make_tickets(1500)
     texts = [str(item["text"]) for item in made.items or ()]
-    X = sp.csr_array(TfidfVectorizer(sublinear_tf=True).fit_transform(texts))
-    return replace(made, X=X, feature_names=None, items=None)
+    words = TfidfVectorizer(sublinear_tf=True)
+    X = sp.csr_array(words.fit_transform(texts))
+    return replace(made, X=X, feature_names=tuple(words.get_feature_names_out()))
 
 
 BUILT_IN: dict[str, Callable[[], LabelData]] = {

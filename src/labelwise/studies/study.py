@@ -25,7 +25,7 @@ from labelwise.studies.simulate import Result, Schedule, check_enough, simulate,
 from labelwise.studies.sources import scaled
 from labelwise.studies.tables import Table
 
-RUN_FORMAT = 4  # part of every run's name: raise it when a run's content or meaning changes
+RUN_FORMAT = 5  # part of every run's name: raise it when a run's content or meaning changes
 
 
 def fingerprint(data: LabelData) -> str:
@@ -321,7 +321,7 @@ def check_plan(data: LabelData, plan: Plan, test: LabelData | None = None) -> No
     for model, strategy in plan.arms():
         try:
             made, chosen = plan.make_model((model, strategy), plan.seeds[0]), make_strategy(strategy)
-            simulate(few, model=made, strategy=chosen, schedule=trial, test=few)
+            simulate(few, model=made, strategy=chosen, schedule=trial, test=few, hints=plan.hints_for(model))
         except ValueError as error:
             raise ValueError(f"{strategy} with {model}: {error}") from error
 
@@ -359,6 +359,7 @@ def _finish(one: StudySet, run: Run, settings: Mapping[str, Any], store: RunStor
         schedule=one.plan.schedule,
         seed=seed,
         test=one.test,
+        hints=one.plan.hints_for(model),
     )
     store.save(run_key(settings), settings, result)
     return run, result
