@@ -97,6 +97,14 @@ class LearningCurve:
     points : tuple of CurvePoint
     curves : tuple of (now, rise, rate)
         Drawn from those that are probable given the points; empty where the points are too few.
+
+    Examples
+    --------
+    >>> curve = LearningCurve(3600.0, curves=((0.7, 0.2, 0.5), (0.7, 0.2, 1.0), (0.7, 0.3, 1.0)))
+    >>> print(curve.gain(3600.0))  # of another hour
+    0.100 (0.063 to 0.145)
+    >>> round(curve.time_to(0.8).value / 60)  # minutes
+    60
     """
 
     seconds: float
@@ -146,8 +154,8 @@ class LearningCurve:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """The curve that `as_dict` was of."""
-        now, rise_rate = tuple(CurvePoint(*point) for point in values["points"]), map(tuple, values["curves"])
-        return cls(values["seconds"], now, tuple(rise_rate))  # type: ignore[arg-type]  # three numbers each
+        points = tuple(CurvePoint(*point) for point in values["points"])
+        return cls(values["seconds"], points, tuple((now, rise, rate) for now, rise, rate in values["curves"]))
 
 
 def _points(gain: float) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from labelwise.campaign import Campaign
 from labelwise.campaign.defaults import BATCH, START
+from labelwise.posterior import FloatArray
 from labelwise.records import Costs, LabelData, Question
 from labelwise.studies.figures import as_png, draw_arms
 from labelwise.studies.plans import DEFAULT_MODEL, Plan
@@ -155,12 +156,12 @@ def _named(names: Sequence[str], present: Sequence[bool]) -> tuple[str, ...]:
     return tuple(name for name, there in zip(names, present, strict=True) if there)
 
 
-def _curve(table: Table, arm: Arm, seed: int, metric: str) -> tuple[np.ndarray, np.ndarray]:
+def _curve(table: Table, arm: Arm, seed: int, metric: str) -> tuple[FloatArray, FloatArray]:
     of_run = table.where(model=arm[0], strategy=arm[1], seed=seed)
     return of_run["cost"].astype(float), of_run[metric].astype(float)
 
 
-def _all_curves(table: Table, metric: str) -> list[tuple[np.ndarray, np.ndarray]]:
+def _all_curves(table: Table, metric: str) -> list[tuple[FloatArray, FloatArray]]:
     return [_curve(table, arm, seed, metric) for arm in ARMS for (seed,) in table.distinct("seed")]
 
 
