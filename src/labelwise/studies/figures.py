@@ -112,25 +112,25 @@ def draw_arms(table: Table, arms: Mapping[Arm, str], metrics: Mapping[str, str])
 
     The band is the interval of the mean. Random questions are grey.
     """
+    palette = iter(PALETTE)
+    colours = {arm: GREY if style_of(arm[1]).colour == GREY else next(palette) for arm in arms}
     with rc_context(LOOK):
-        figure, axes = panel_grid(
-            len(metrics), 2, panel=(4.9, 3.2), margins=(0.6, 0), xlabel="minutes of a person's time"
-        )
+        xlabel = "minutes of a person's time"
+        figure, axes = panel_grid(len(metrics), 2, panel=(4.6, 2.8), margins=(0, 0.35), xlabel=xlabel)
         for (metric, title), ax in zip(metrics.items(), axes, strict=True):
             curves = {(curve.model, curve.strategy): curve for curve in learning_curves(table, metric, "cost")}
-            colours = iter(PALETTE)
-            ends = []
-            for arm, name in arms.items():
-                curve, colour = curves[arm], GREY if style_of(arm[1]).colour == GREY else next(colours)
-                minutes, reach = curve.cost / 60, _reach(curve)
+            for arm, colour in colours.items():
+                curve, reach = curves[arm], _reach(curves[arm])
+                minutes, low, high = curve.cost / 60, curve.mean - reach, curve.mean + reach
                 ax.plot(minutes, curve.mean, color=colour, marker="o", markersize=3, lw=1.8)
-                ax.fill_between(minutes, curve.mean - reach, curve.mean + reach, color=colour, alpha=0.16, linewidth=0)
-                ends.append((minutes[-1], curve.mean[-1], name, colour))
+                ax.fill_between(minutes, low, high, color=colour, alpha=0.16, linewidth=0)
             ax.set_ylim(0, 1.02)
             ax.set_xlim(0)
             _curve_axes(ax, ticks=6)
-            name_line_ends(ax, ends)
+            ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
             ax.set_title(title, fontweight="bold")
+        handles = [Line2D([], [], color=colour, marker="o", markersize=4) for colour in colours.values()]
+        figure.legend(handles, list(arms.values()), loc="outside upper left", ncols=len(arms), frameon=False)
     return figure
 
 
