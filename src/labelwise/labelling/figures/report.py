@@ -66,7 +66,8 @@ def learning_curve(curve: LearningCurve | None) -> Markup | None:
     """The estimated F1 over people's time with its interval, and where more of it is expected to lead."""
     if curve is None or not curve.points:
         return None
-    ahead = np.linspace(curve.seconds, curve.seconds + min(curve.seconds, HOUR), 20) if curve.curves else np.empty(0)
+    begin, stop = curve.points[-1].seconds, curve.seconds + min(curve.seconds, HOUR)
+    ahead = np.linspace(begin, stop, 20) if curve.curves else np.empty(0)
     end = float(max(curve.seconds, ahead.max(initial=0.0)))
     unit, per_unit = ("hours", 3600.0) if end >= 2 * HOUR else ("minutes", 60.0)
     frame = Frame((0, end / per_unit), (0, 1), height=280)

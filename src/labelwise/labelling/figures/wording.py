@@ -119,16 +119,23 @@ def to_target(f1: float, more: IntervalEstimate | None) -> str:
 def saving(standing: Mapping[str, Any]) -> str:
     """The time that the strategy saves against random questions, or why that is not known.
 
-    >>> saving({"over_random": {}, "saved": {"value": 0.38, "low": -0.1, "high": 0.6}})
+    >>> saving({"saved": {"value": 0.38, "low": -0.1, "high": 0.6}})
     '38 % of the time of random questions (-10 % to 60 %); noise may explain it'
+    >>> saving({"saved": {"value": -0.5, "low": -0.9, "high": -0.2}})
+    'none: it takes 50 % longer than random questions (20 % to 90 %)'
+    >>> saving({"saved": {"value": -0.5, "low": -0.9, "high": 0.2}})
+    'none: it takes 50 % longer than random questions (-20 % to 90 %); noise may explain it'
     >>> saving({"over_random": None, "saved": None})
     'not known: all questions so far were random'
     """
     saved = standing.get("saved")
     if saved is None:
         return "not known: all questions so far were random"
-    value, low, high = (f"{100 * saved[name]:.0f} %" for name in ("value", "low", "high"))
     doubt = "; noise may explain it" if saved["low"] <= 0 <= saved["high"] else ""
+    if saved["value"] < 0:
+        value, low, high = (f"{-100 * saved[name]:.0f} %" for name in ("value", "high", "low"))
+        return f"none: it takes {value} longer than random questions ({low} to {high}){doubt}"
+    value, low, high = (f"{100 * saved[name]:.0f} %" for name in ("value", "low", "high"))
     return f"{value} of the time of random questions ({low} to {high}){doubt}"
 
 
