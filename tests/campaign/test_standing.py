@@ -97,9 +97,9 @@ def test_the_strategy_is_compared_with_equally_many_random_answers(worth, sign):
     found = judge(truth, told, learn)
     assert np.sign(round(found.over_random.value, 6)) == sign
     if sign > 0:
-        assert found.over_random.low > 0 and found.saved.value >= 0.5
+        assert found.over_random.low > 0 and found.saved.value == pytest.approx(1 / 3, abs=0.12)
     if sign < 0:
-        assert found.over_random.high < 0 and found.saved.value <= -1.0
+        assert found.over_random.high < 0 and found.saved.value == pytest.approx(-1 / 2, abs=0.2)
 
 
 def test_where_every_model_is_as_good_nothing_was_saved():
@@ -142,9 +142,11 @@ def test_a_correction_counts_wherever_it_came_from():
     assert right.f1.value == 1.0 and wrong.f1.value < 1.0 and wrong.random_items == right.random_items
 
 
-@pytest.mark.parametrize(("dearer", "sign"), [(1.0, 1), (4.0, -1)])
-def test_the_strategy_is_compared_in_time_not_in_answers(dearer, sign):
-    """An answer of the strategy teaches as much as two random ones, but takes as long as `dearer` of them."""
+@pytest.mark.parametrize(("dearer", "saved"), [(1.0, 1 / 4), (4.0, -1 / 3)])
+def test_the_strategy_is_compared_in_time_not_in_answers(dearer, saved):
+    """By hand: random answers learnt 1/2 + 1/2 of what they have, the strategy is there after 1/2 + 1/4 of the time.
+
+    An answer of the strategy teaches as much as two random ones, but takes as long as `dearer` of them."""
     truth, told = campaign(n_items=200)
 
     def learn(allowed):
@@ -152,8 +154,8 @@ def test_the_strategy_is_compared_in_time_not_in_answers(dearer, sign):
         return Noisy(truth, 0.5 + 0.5 * amount / (amount + 150))
 
     found = judge(truth, told, learn, seconds=np.where(told.random, 10.0, 10.0 * dearer))
-    assert np.sign(found.saved.value) == np.sign(found.over_random.value) == sign
-    assert found.saved.value == pytest.approx(1 - dearer / 2, abs=0.15)
+    assert np.sign(found.over_random.value) == np.sign(saved)
+    assert found.saved.value == pytest.approx(saved, abs=0.12)
 
 
 def test_the_curve_is_that_of_models_taught_by_the_first_part_of_the_time():

@@ -26,7 +26,7 @@ Floats = npt.NDArray[np.float64]
 FOLDS = 3
 MIN_RANDOM_ITEMS = 20  # below which nothing is said: drawing from a few again and again does not tell how others differ
 MIN_GAIN = 0.005  # of F1: a doubling of the answers that surely brings less does not pay
-SHARES = (0.25, 0.5, 1.0)  # of the time that strategy and random questions both had, at which they are compared
+SHARES = (0.0, 0.5, 1.0)  # of the time that strategy and random questions both had, at which they are compared
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Standing:
     f1 : IntervalEstimate or None
         Micro-F1 of the predictions; None with fewer than 20 random items, or if none has or gets a label.
     over_random : IntervalEstimate or None
-        F1 by the strategy's first answers less that by random ones that took as long.
+        F1 by the strategy's answers less that by random ones that took as long, both after the same random ones.
     saved : IntervalEstimate or None
         Share of the time that the strategy saves against random questions, until both are equally good; below 0 where
         it takes longer.
@@ -166,46 +166,58 @@ def _strategy_worth(
 ) -> tuple[IntervalEstimate | None, IntervalEstimate | None]:
     """What the strategy's answers are worth beside random ones that took as long.
 
-    Hiding random items takes from the random answers alone, so that the times are compared after it.
+    Both go on from the first half of the random answers, as a campaign does: a strategy chooses what these lack. Hiding
+    random items takes from the random answers alone, so that the times are compared after it.
     """
     if random.all():
         return None, None
 
-    def first_share(which: Bools, share: float) -> Select:
+    def parts(open_: Bools) -> tuple[Bools, Bools, Bools, float]:
+        """What both learn from, the other random answers, the strategy's, and the time that both of these have."""
+        both = first_of(open_ & random, int((open_ & random).sum()) // 2)
+        others, chosen = open_ & random & ~both, open_ & ~random
+        return both, others, chosen, min(float(seconds[others].sum()), float(seconds[chosen].sum()))
+
+    def first_share(share: float, by_strategy: bool) -> Select:
         def select(open_: Bools) -> Bools:
-            common = min(float(seconds[open_ & random].sum()), float(seconds[open_ & ~random].sum()))
-            return first_within(open_ & which, seconds, share * common)
+            both, others, chosen, common = parts(open_)
+            return both | first_within(chosen if by_strategy else others, seconds, share * common)
 
         return select
 
-    at_random, by_strategy = ([score(first_share(which, share)) for share in SHARES] for which in (random, ~random))
-    values = (np.array([[found.value or 0.0] for found in arm]) for arm in (by_strategy, at_random))
-    draws = (np.stack([found.draws for found in arm]) for arm in (by_strategy, at_random))
-    return by_strategy[-1].above(at_random[-1]), with_interval(float(time_saved(*values)[0]), time_saved(*draws))
+    both, _, _, common = parts(np.ones(random.size, dtype=bool))
+    before = float(seconds[both].sum())
+    times = (before + common * np.array(SHARES)) / (before + common)
+    start = score(first_share(0.0, by_strategy=False))
+    at_random, chosen = ([start, *(score(first_share(s, by)) for s in SHARES[1:])] for by in (False, True))
+    values = (np.array([[found.value or 0.0] for found in arm]) for arm in (chosen, at_random))
+    draws = (np.stack([found.draws for found in arm]) for arm in (chosen, at_random))
+    saved = with_interval(float(time_saved(*values, times)[0]), time_saved(*draws, times))
+    return chosen[-1].above(at_random[-1]), saved
 
 
-def time_saved(ours: Floats, others: Floats) -> Floats:
+def time_saved(ours: Floats, others: Floats, times: Floats) -> Floats:
     """(b,) share of the time that one curve saves until both are equally good; below 0 where it takes longer.
 
-    The curves (s, b) are known at SHARES of the time, and straight in between. Equally good is where the lower ends.
+    The curves (s, b) are known at these times (s,) and straight in between. Equally good is where the lower one ends.
 
-    >>> time_saved(np.array([[0.5], [0.7], [0.8]]), np.array([[0.4], [0.5], [0.6]]))
+    >>> times = np.array([0.25, 0.5, 1.0])
+    >>> time_saved(np.array([[0.5], [0.7], [0.8]]), np.array([[0.4], [0.5], [0.6]]), times)
     array([0.625])
-    >>> time_saved(np.array([[0.4], [0.5], [0.6]]), np.array([[0.4], [0.6], [0.8]]))
+    >>> time_saved(np.array([[0.4], [0.5], [0.6]]), np.array([[0.4], [0.6], [0.8]]), times)
     array([-1.])
     """
     level = np.minimum(ours[-1], others[-1])
-    return 1 - _share_to_reach(ours, level) / _share_to_reach(others, level)
+    return 1 - _time_to_reach(ours, level, times) / _time_to_reach(others, level, times)
 
 
-def _share_to_reach(scores: Floats, level: Floats) -> Floats:
-    """(b,) the share of the time at which a curve (s, b) first reaches a level that it reaches at its end."""
-    shares = np.array(SHARES)
+def _time_to_reach(scores: Floats, level: Floats, times: Floats) -> Floats:
+    """(b,) when a curve (s, b) first reaches a level that it reaches at its end."""
     end = np.argmax(scores >= level, axis=0)  # (b,) the first one that is there
     begin, column = np.maximum(end - 1, 0), np.arange(scores.shape[1])
     low, high = scores[begin, column], scores[end, column]
     part = np.divide(level - low, high - low, out=np.ones(level.size), where=high > low)
-    return shares[begin] + np.clip(part, 0, 1) * (shares[end] - shares[begin])
+    return times[begin] + np.clip(part, 0, 1) * (times[end] - times[begin])
 
 
 def _advice(doubling: IntervalEstimate) -> str:
