@@ -312,7 +312,7 @@ class Campaign:
         """
         told = self._book.told()
         rng = np.random.default_rng([self.random_state, len(self._book), 2])
-        seconds = self._book.seconds(self.costs, len(self._book))
+        seconds = np.asarray(self._book.seconds(self.costs, len(self._book)), dtype=np.float64)
         found = stand(told, self.spent(), seconds, self._data.X, self._learner(told), self.decide, rng)
         return found.asked_for(target_f1, worth_an_hour)
 

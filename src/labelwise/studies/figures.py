@@ -134,7 +134,7 @@ def draw_arms(table: Table, arms: Mapping[Arm, str], metrics: Mapping[str, str])
     return figure
 
 
-def _reach(curve: Curve) -> npt.NDArray[np.float64]:
+def _reach(curve: Curve) -> npt.NDArray[np.floating[Any]]:
     """Half the width of the interval of a curve's mean; 0 for a single seed."""
     factor = float(student.ppf(0.5 + CONFIDENCE_LEVEL / 2, max(curve.n_seeds - 1, 1)))
     return factor * np.nan_to_num(curve.standard_error)
