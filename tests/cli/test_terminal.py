@@ -74,6 +74,26 @@ def test_skip_and_back(project):
     assert "has no answer to take back" in screen.getvalue()
 
 
+def test_likely_labels_that_were_not_picked_are_asked_about_once_more(tmp_path):
+    names = ["red", "round", "soft", "big"]
+    Y = np.zeros((30, 4), dtype=bool)
+    Y[:10, :3] = True
+    observed = np.repeat(np.arange(30) < 10, 4).reshape(30, 4)
+    data = LabelData.from_arrays(
+        np.random.default_rng(0).standard_normal((30, 2)), Y, observed=observed, label_names=names
+    )
+    with Project.create(tmp_path / "v.db", data, model="binary_relevance", strategy="random", verify=True) as made:
+        made.refresh()
+        person, screen = desk(made, "\r" + "1" + "22" + "\r" + "1\r" + "b" + "\r" + "\r" + "q")
+        assert person.work() == 2
+        told = [event for event in made.events() if event.reason != "given"]
+    assert screen.getvalue().count("also?") == 3 and [event.reason for event in told[1::2]] == ["verify", "verify"]
+    first, second = told[1], told[3]
+    assert list(first.values.values()) == [True, False, False] and not any(second.values.values())
+    assert told[0].values == {"big": False} and told[2].item == told[3].item != told[0].item
+    assert (told[0].timing.question, first.timing.question, first.timing.by_suggestion) == ("item", "further", 1)
+
+
 def test_one_label_at_a_time(pairs):
     person, _ = desk(pairs, "yxnu" + "s")
     assert person.work(most=3) == 3
@@ -101,7 +121,9 @@ def test_the_time_between_keys_is_measured_and_a_pause_counts_for_a_minute(proje
     taken = []
     save = project.service.answer_and_ask
     monkeypatch.setattr(
-        project.service, "answer_and_ask", lambda *said, timing: (taken.append(timing), save(*said, timing=timing))[1]
+        project.service,
+        "answer_and_ask",
+        lambda *said, timing, **more: (taken.append(timing), save(*said, timing=timing, **more))[1],
     )
     assert desk(project, keys)[0].work() == 4
     assert [each.seconds for each in taken] == [12.0, 12.0, 12.0, 60.0]

@@ -11,11 +11,14 @@ from labelwise.records.costs import Level, Spent, divisors
 LISTS = [make(level) for make in (Costs.short_text, Costs.long_text, Costs.picture) for level in get_args(Level)]
 
 
-def priced_one_by_one(costs, events, words):
+def priced_one_by_one(costs, events, words, further=()):
     """What of_answers says, by the formulas of the docstring and plain loops."""
     paid, before, was_whole = [], None, None
-    for (item, said), n_words in zip(events, words, strict=True):
-        whole = len(said) > 1
+    for place, ((item, said), n_words) in enumerate(zip(events, words, strict=True)):
+        if place in further:
+            paid.append(sum(costs.prices(4)[label] for label in said))
+            continue
+        whole = len(said) > 1 or place + 1 in further
         seconds = costs.read + costs.read_word * n_words if item != before else 0.0
         if whole and costs.pick is not None and costs.labels is None:
             seconds += costs.open + costs.pick * sum(said.values())
@@ -43,6 +46,27 @@ def test_a_log_of_answers_costs_what_its_answers_cost_one_by_one(costs):
         words=words,
     )
     assert seconds.tolist() == pytest.approx(priced_one_by_one(costs, log, words))
+
+
+def test_further_labels_of_an_open_item_cost_their_answers_alone():
+    log = [
+        (0, {0: True, 1: False}),
+        (0, {2: True, 3: False}),
+        (1, {0: False}),
+        (1, {1: True, 2: True, 3: False}),
+        (2, {1: True}),
+    ]
+    for costs in (*LISTS, Costs(read=3, answer=0.5)):
+        seconds = costs.of_answers(
+            np.repeat(np.arange(5), [len(said) for _, said in log]),
+            np.concatenate([list(said) for _, said in log]),
+            np.concatenate([list(said.values()) for _, said in log]),
+            opened=np.array([True, False, True, False, True]),
+            further=np.array([False, True, False, True, False]),
+            words=[40] * 5,
+        )
+        assert seconds.tolist() == pytest.approx(priced_one_by_one(costs, log, [40] * 5, further={1, 3}))
+        assert seconds[1] == pytest.approx(costs.further(2))
 
 
 def test_the_published_item_of_200_labels():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 
 import numpy as np
@@ -13,8 +13,8 @@ import scipy.sparse as sp
 from labelwise.campaign.questions import did_you_mean, embed_rows
 from labelwise.campaign.standing import RandomAnswers, Told
 from labelwise.numerics.arrays import FloatArray
-from labelwise.records import Answer, LabelData, Question
-from labelwise.records.asking import CONTROL, START_REASON
+from labelwise.records import Answer, LabelData, PickCounts, Question
+from labelwise.records.asking import CONTROL, START_REASON, VERIFY
 from labelwise.records.costs import Costs, Spent
 
 Bools = npt.NDArray[np.bool_]
@@ -39,6 +39,8 @@ class AnswerBook:
     def __init__(self, data: LabelData) -> None:
         self.answers: list[Answer] = []
         self.entries: list[Entry] = []
+        self.random: list[bool] = []  # whether each answer is to a random question, or verifies one that is
+        self._random_items: dict[str, bool] = {}
         self.corrected = 0  # answers there were when the last correction came
         self.use(data)
 
@@ -69,17 +71,24 @@ class AnswerBook:
     # -- writing ------------------------------------------------------------------------------------------------------
 
     def add(self, answers: Iterable[Answer]) -> None:
-        """Take in answers: all of them, or none where one is wrong."""
+        """Take in answers: all of them, or none where one is wrong.
+
+        Of an answer that is told together with one that verifies some of its labels, the other labels are kept.
+        """
         batch = list(answers)
         for answer in batch:
             if not isinstance(answer, Answer):
                 raise TypeError(f"expected an Answer, got {answer!r}; write Answer('item', {{'label': True}})")
+        batch = _without_verified(batch)
         said: dict[tuple[int, int], bool] = {}
         entries = [self._checked(answer, said) for answer in batch]
         for answer, entry in zip(batch, entries, strict=True):
             self.answers.append(answer)
             self.entries.append(entry)
             self._note(entry)
+            if answer.reason != VERIFY:
+                self._random_items[answer.item] = answer.reason in (CONTROL, START_REASON)
+            self.random.append(self._random_items.get(answer.item, False))
             if answer.correction:
                 self.corrected = len(self.answers)
 
@@ -141,20 +150,38 @@ class AnswerBook:
 
     def told(self, n_answers: int | None = None) -> Told:
         """The first n answers, or all, label by label; a question is random where it was one of the random share."""
-        entries, answers = self.entries[:n_answers], self.answers[:n_answers]
+        entries = self.entries[:n_answers]
         sizes = np.array([entry.labels.size for entry in entries], dtype=np.intp)
         none = np.empty(0, dtype=np.intp)
         return Told(
             np.repeat(np.array([entry.row for entry in entries], dtype=np.intp), sizes),
             np.concatenate([none, *(entry.labels for entry in entries)]),
             np.concatenate([none.astype(bool), *(entry.values for entry in entries)]),
-            np.repeat(np.array([answer.reason in (CONTROL, START_REASON) for answer in answers], dtype=bool), sizes),
+            np.repeat(np.array(self.random[:n_answers], dtype=bool), sizes),
         )
 
     def random_counts(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
         """(q,) yes and (q,) no among the random answers to each label, as they stand now."""
         found = RandomAnswers.of(self.told(), self.data.n_labels)
         return found.Y.sum(axis=0), (found.known & ~found.Y).sum(axis=0)
+
+    def pick_counts(self) -> PickCounts:
+        """Of each label, how often it was missed and found by picking, from the first item with a verified label on.
+
+        Items without verified labels count, too: they were not asked about because what was likely was picked.
+        """
+        told, q = self.told(), self.data.n_labels
+        sizes = np.array([entry.labels.size for entry in self.entries], dtype=np.intp)
+        verifies = np.array([answer.reason == VERIFY for answer in self.answers], dtype=bool)
+        first = max(int(np.argmax(verifies)) - 1, 0) if verifies.any() else verifies.size
+        counted = np.repeat(np.arange(verifies.size) >= first, sizes) & told.values
+        missed = np.repeat(verifies, sizes)
+        return PickCounts(*(np.bincount(told.labels[counted & which], minlength=q) for which in (missed, ~missed)))
+
+    def example_rates(self) -> FloatArray:
+        """(q,) share of the items with an answer to each label that have it; as if one more had been found of each."""
+        _, Y, observed = self.training()
+        return np.asarray((1 + Y.sum(axis=0)) / (1 + observed.sum(axis=0)))
 
     def training_on(self, told: Told) -> tuple[Rows, Bools, Bools]:
         """Rows with anything known from the data or from these answers, with their labels and masks (rows, q)."""
@@ -202,24 +229,42 @@ class AnswerBook:
 
     def spent(self, costs: Costs) -> Spent:
         """What the answers cost; those about one item that follow one another take one reading."""
-        rows, events, seconds = self._event_costs(costs, len(self))
-        readings = int(np.count_nonzero(np.diff(rows, prepend=-1)))
-        return Spent(np.unique(rows).size, readings, events.size, float(seconds.sum()), costs.unit)
+        rows, opened, events, seconds = self._event_costs(costs, len(self))
+        return Spent(np.unique(rows).size, int(opened.sum()), events.size, float(seconds.sum()), costs.unit)
 
     def seconds(self, costs: Costs, n_answers: int) -> FloatArray:
         """(e,) what each label of the first n answers cost, in the order of `told`; labels of one answer share it."""
-        _, events, seconds = self._event_costs(costs, n_answers)
+        *_, events, seconds = self._event_costs(costs, n_answers)
         return (seconds / np.maximum(np.bincount(events, minlength=seconds.size), 1))[events]
 
-    def _event_costs(self, costs: Costs, n_answers: int) -> tuple[Rows, Rows, FloatArray]:
-        """Item (m,) and cost (m,) of the first n answers with news, and the one (e,) each of their labels is of."""
-        told, paid = self.told(n_answers), [entry for entry in self.entries[:n_answers] if entry.labels.size]
-        rows = np.array([entry.row for entry in paid], dtype=np.intp)  # (m,)
-        events = np.repeat(np.arange(rows.size), np.array([entry.labels.size for entry in paid], dtype=np.intp))
-        opened = np.diff(rows, prepend=-1) != 0
+    def _event_costs(self, costs: Costs, n_answers: int) -> tuple[Rows, Bools, Rows, FloatArray]:
+        """Of the first n answers with news: item, whether it was opened, and cost (m,); the one (e,) each label is of.
+
+        In the order: items, opened, answer of each label, costs.
+        """
+        told, both = self.told(n_answers), zip(self.entries[:n_answers], self.answers[:n_answers], strict=True)
+        paid = [(entry.row, entry.labels.size, answer.reason == VERIFY) for entry, answer in both if entry.labels.size]
+        rows, sizes, verifies = np.array(paid, dtype=np.intp).reshape(-1, 3).T
+        events, further = np.repeat(np.arange(rows.size), sizes), verifies.astype(bool)
+        opened = (np.diff(rows, prepend=-1) != 0) & ~further
         prices = costs.of_labels(self.data.label_names)
         words = self.data.word_counts(rows) if costs.read_word else None
-        return rows, events, prices.of_answers(events, told.labels, told.values, opened=opened, words=words)
+        how = {"opened": opened, "further": further, "words": words}
+        return rows, opened, events, prices.of_answers(events, told.labels, told.values, **how)
+
+
+def _without_verified(batch: list[Answer]) -> list[Answer]:
+    """The same answers; a picked one says nothing of the labels that it does not have and that a later one verifies."""
+    verified: dict[str, set[str]] = {}
+    kept = []
+    for answer in reversed(batch):
+        if answer.reason == VERIFY and not answer.correction:
+            verified.setdefault(answer.item, set()).update(answer.values)
+        names = verified.pop(answer.item, set()) if answer.picked else set()
+        left = {name: value for name, value in answer.values.items() if value or name not in names}
+        if left or not names:
+            kept.append(replace(answer, values=left) if names else answer)
+    return kept[::-1]
 
 
 def refit_point(n_answers: int, at_least: int = 0) -> int:

@@ -20,9 +20,10 @@ from labelwise.campaign.standing import Standing, Told, stand
 from labelwise.numerics.choosing import random_items, random_pairs
 from labelwise.posterior import LabelPosterior, LimitedPosterior
 from labelwise.posterior.wrapped import StreamedPosterior
-from labelwise.records import Answer, Label, LabelData, Question, features_by_name, in_shards
-from labelwise.records.asking import CONTROL, START_REASON
+from labelwise.records import Answer, Label, LabelData, PickCounts, Question, features_by_name, in_shards
+from labelwise.records.asking import CONTROL, START_REASON, VERIFY
 from labelwise.records.costs import Costs, Spent
+from labelwise.records.missed import MOST_VERIFIED, worth_verifying
 
 
 def start_questions(
@@ -267,6 +268,31 @@ class Campaign:
         An answer that contradicts an earlier one needs `correction=True`; repeating an answer changes nothing.
         """
         self._book.add([answers] if isinstance(answers, Answer) else answers)
+
+    def verify(self, answer: Answer) -> Question | None:
+        """A question about labels of the same item that were not picked but are likely; None if none is.
+
+        A person who picks labels forgets some. Ask before the answer is told, while the item is still open, and tell
+        both together: `campaign.tell([answer, Answer.to(question, present=...)])`. The yes and no to these labels then
+        stand in place of "not picked". At most three labels are asked about, if that brings more for the time than
+        another item: by the beliefs, by how often picking has missed each label so far, and by how few examples it has;
+        see docs/costs.md. None for an answer about one label, where labels are answered one by one (`Costs` without
+        `pick`), and before the first answers.
+        """
+        row, model = self._book.row(answer.item), self.fitted()
+        if model is None or not answer.picked or not self.costs.picks:
+            return None
+        open_ = np.zeros(self._data.n_labels, dtype=bool)
+        open_[[self._book.column(name) for name, there in answer.values.items() if not there]] = True
+        p = np.asarray(self._guessed(model, self._data.X[[row]]).probabilities())[0]
+        miss_rates, rates = self._book.pick_counts().by_label(), self._book.example_rates()
+        worth = worth_verifying(np.where(open_, p, 0.0), miss_rates, rates, self.costs.further_share())[:MOST_VERIFIED]
+        names = self._data.label_names
+        return Question(answer.item, tuple(names[label] for label in worth), VERIFY) if worth.size else None
+
+    def pick_counts(self) -> PickCounts:
+        """Of each label, how often picking missed it, and how often it found it, on items with verified labels."""
+        return self._book.pick_counts()
 
     def believe(self, X: Any = None) -> LabelPosterior:
         """Beliefs about new items, or about the pool; before the first answer by hints, or one half for every label.

@@ -13,7 +13,9 @@ from rich.text import Text
 
 from labelwise.labelling import Lease, NothingToAsk, Project, ProjectError
 from labelwise.labelling.leases import MAKING, NOTHING, WITH_OTHERS
+from labelwise.labelling.records import Verified
 from labelwise.records import Timing
+from labelwise.records.missed import MOST_VERIFIED
 
 LABEL_KEYS = "1234567890acdefghijklmnoprtuvwxyz"  # but for b, q and s, which do something else
 ENTER = ("\r", "\n")
@@ -88,8 +90,14 @@ class TerminalLabeller:
             return self._back(lease)
         picked = sum(value is True for value in values.values()) if whole else 0
         timing = Timing(self._active, "item" if whole else "pair", by_key=picked)
+        self._active = 0.0
+        verified = self._verify(lease, values) if whole else None
+        if verified == "back":
+            return lease
         try:
-            receipt, following = self.project.service.answer_and_ask(lease.token, values, timing=timing)
+            receipt, following = self.project.service.answer_and_ask(
+                lease.token, values, timing=timing, verified=verified
+            )
         except ProjectError as error:  # the time was over, the label is gone, ...
             self.console.print(f"not saved: {error}", style="red", markup=False)
             return self._wait()
@@ -156,6 +164,26 @@ class TerminalLabeller:
             if name is not None:
                 values[name] = FOLLOWING[values[name]]
                 self.console.print(f"{MARKS[values[name]]} {name}", markup=False)
+
+    def _verify(self, lease: Lease, values: Mapping[str, bool | None]) -> Any:
+        """What is said of likely labels that were not picked; None where there are none."""
+        names = [name for name in lease.verify if values[name] is False][:MOST_VERIFIED]
+        if not names:
+            return None
+        there = dict.fromkeys(names, False)
+        keys = dict(zip(LABEL_KEYS, names, strict=False))
+        self.console.print("also?", style="bold")
+        for key, name in keys.items():
+            self.console.print(f" {key} {MARKS[False]} {name}", markup=False)
+        self.console.print("key: there, again: not  Enter save  b back  q quit", style="dim")
+        while (key := self._key()) not in ENTER:
+            if key == "b":
+                return "back"
+            if key in keys:
+                there[keys[key]] = not there[keys[key]]
+                self.console.print(f"{MARKS[there[keys[key]]]} {keys[key]}", markup=False)
+        timing = Timing(self._active, "further", by_suggestion=sum(there.values()))
+        return Verified(there, timing)
 
     def _find(self, names: list[str]) -> str | None:
         """A label by the beginning of its name, or a part of it, typed and ended with Enter."""

@@ -47,6 +47,12 @@ def new(
     ] = None,
     overlap: Annotated[int, typer.Option(help="People who are asked the same question.")] = 1,
     overlap_share: Annotated[float, typer.Option(help="Share of the questions that --overlap applies to.")] = 1.0,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--also/--no-also", help="After the labels of an item are picked, ask about likely ones that were not."
+        ),
+    ] = False,
     lease: Annotated[float, typer.Option(help="Minutes for which a question belongs to the person who got it.")] = 10.0,
     read_cost: ReadCostOption = None,
     answer_cost: AnswerCostOption = None,
@@ -90,6 +96,7 @@ def new(
             "overlap": overlap,
             "overlap_share": overlap_share,
             "lease_seconds": 60 * lease,
+            "verify": verify,
             **{name: price for name, price in prices.items() if price is not None},
             "target_f1": target_f1,
             "worth_an_hour": worth_an_hour,

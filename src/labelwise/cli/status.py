@@ -43,7 +43,7 @@ def status(
 
 
 def _print(now: Status) -> None:
-    from labelwise.labelling.figures.wording import counted, roughly, standing_lines, unlearnt, why_no_f1
+    from labelwise.labelling.figures.wording import counted, miss_line, roughly, standing_lines, unlearnt, why_no_f1
 
     grid = Grid("label", "yes", "no", "unsure", "share", "agreement")
     for label in now.labels:
@@ -59,6 +59,8 @@ def _print(now: Status) -> None:
         _print_times(now)
     elif now.curve is not None:
         typer.echo(f"time spent: about {roughly(now.curve.seconds)} by the usual prices; nobody's time was measured")
+    for misses in now.misses:
+        typer.echo(miss_line(misses))
     measured = now.f1 is not None and now.f1["f1"] is not None
     told = _measured(now.f1) if measured else why_no_f1(now.f1)  # type: ignore[arg-type]  # measured: not None
     typer.echo(f"estimated F1: {told}")

@@ -11,9 +11,10 @@ import sqlalchemy as sa
 
 from labelwise.labelling.errors import AnswerRefused, ProjectError
 from labelwise.labelling.items.pictures import located
-from labelwise.labelling.records import GIVEN, Lease, Settings
+from labelwise.labelling.missed import MissRates
+from labelwise.labelling.records import GIVEN, TOLD, Lease, Settings, Verified
 from labelwise.labelling.store import Store
-from labelwise.labelling.store.events import NewEvent, last_event
+from labelwise.labelling.store.events import NewEvent, add_event, last_event, moved_by_merges, undone_by
 from labelwise.labelling.store.items import show_item
 from labelwise.labelling.store.labels import StoredLabels, last_change
 from labelwise.labelling.store.questions import (
@@ -33,7 +34,7 @@ from labelwise.labelling.store.questions import (
 from labelwise.labelling.store.schema import NO, UNSURE, WHOLE_ITEM, YES
 from labelwise.labelling.store.trainings import last_good
 from labelwise.labelling.training.chance import copies
-from labelwise.records.asking import Answer, Question, Timing
+from labelwise.records.asking import CONTROL, Answer, Question, Timing
 
 MOST_HELD = 100  # questions that one person can hold; who has as many is given no more before he answers or skips some
 Said = dict[int, int]  # label numbers to YES, NO or UNSURE
@@ -72,9 +73,14 @@ def leases_to_answer(connection: sa.Connection, settings: Settings, who: str, kn
 
 
 def shown_lease(
-    connection: sa.Connection, store: Store, settings: Settings, held: StoredLease, known: StoredLabels
+    connection: sa.Connection,
+    store: Store,
+    settings: Settings,
+    held: StoredLease,
+    known: StoredLabels,
+    misses: MissRates | None = None,
 ) -> Lease:
-    """A lease as a person gets it."""
+    """A lease as a person gets it; with miss rates, also which labels to verify."""
     name, content = show_item(connection, held.item)
     content = located(content, store.folder)
     labels = open_labels(connection, settings, held, known)
@@ -87,7 +93,9 @@ def shown_lease(
     question = Question(name, labels, held.reason, score)
     marked = json.loads(held.words) if held.words and beliefs else []
     words = tuple((word, known.names[place], weight) for word, place, weight in marked)
-    return Lease(held.token, held.who, question, content, held.expires_at, beliefs, held.rank, words)
+    is_picked = held.label == WHOLE_ITEM and len(beliefs) > 1
+    verify = misses.to_verify(held.who, beliefs) if misses is not None and is_picked else ()
+    return Lease(held.token, held.who, question, content, held.expires_at, beliefs, held.rank, words, verify)
 
 
 def others_answered(connection: sa.Connection, settings: Settings, held: StoredLease) -> bool:
@@ -215,6 +223,54 @@ def end_leases(connection: sa.Connection, leases: list[StoredLease], said: Said,
             answered.add(lease.label)
         elif is_said or whole or lease.token == token:
             return_question(connection, lease, "expired" if is_said else LEFT)
+
+
+def picked_and_verified(
+    known: StoredLabels, held: StoredLease, values: Mapping[str, bool | None], verified: Verified | None
+) -> tuple[Said, Said, list[str]]:
+    """What was picked, less what was asked about once more; that; and notices. All in one where nothing is left."""
+    said, notices = checked_values(known, values)
+    if verified is None or not verified.values or held.label != WHOLE_ITEM:
+        return said, {}, notices
+    further, more = checked_values(known, verified.values)
+    for label in said.keys() & further.keys():
+        if said[label] == YES:
+            raise ProjectError(f"label {known.all_names[label]!r} was picked, so it cannot be verified; leave one out")
+    rest = {label: value for label, value in said.items() if label not in further}
+    return (rest or further), (further if rest else {}), notices + more
+
+
+def undo_answer(connection: sa.Connection, last: sa.Row, at: float) -> None:
+    """Take an answer back, and the votes that merges of labels made out of it."""
+    for each in (last, *moved_by_merges(connection, last)):
+        add_event(connection, NewEvent(at, last.who, last.item, "undo", each.asked, each.reason, undoes=each.id))
+
+
+def lease_after_undo(connection: sa.Connection, who: str, event: int) -> StoredLease | None:
+    """The question that an answer taken back already has led to, while it is open."""
+    undone = undone_by(connection, event, who)
+    if undone is None:
+        return None
+    for held in leases_of(connection, who):
+        if held.item == undone.item and held.label in (undone.asked, WHOLE_ITEM):
+            return held
+    raise AnswerRefused("that answer was taken back already, and answered again since")
+
+
+def reason_of(
+    connection: sa.Connection, settings: Settings, known: StoredLabels, leases: list[StoredLease], said: Said
+) -> str:
+    """Why the labels were answered: as they were asked, or because the person chose to speak of some of them.
+
+    Labels that somebody picks are mostly those that are there. Among the answers of the random share they would raise
+    the base rates, so they count as told.
+    """
+    asked = {lease.label for lease in leases}
+    if WHOLE_ITEM not in asked and not said.keys() <= asked:
+        whole = open_labels(connection, settings, replace(leases[0], label=WHOLE_ITEM), known)
+        if any(known.id_of(name) not in said for name in whole):
+            return TOLD
+    return CONTROL if any(lease.reason == CONTROL for lease in leases) else leases[0].reason
 
 
 def timed(event: NewEvent, held: StoredLease, timing: Timing | None) -> NewEvent:

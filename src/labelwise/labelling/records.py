@@ -64,6 +64,8 @@ class Settings:
         of texts or pictures are what learning from people's times starts from.
     start : int
         Random items that are answered in full before the strategy takes over.
+    verify : bool
+        Whether a person who has picked the labels of a whole item is asked about likely ones that were not picked.
     hints : bool
         Whether what the names of the labels say of the items is believed, as far as the answers bear it out.
     random_state : int
@@ -92,6 +94,7 @@ class Settings:
     answer_cost: float = 1.0
     label_costs: Mapping[str, float] = field(default_factory=dict)
     start: int = 0
+    verify: bool = False
     hints: bool = True
     random_state: int = 0
     target_f1: float | None = None
@@ -179,8 +182,9 @@ class Lease:
     """A question that belongs to one person until `expires_at` (seconds since 1970).
 
     `content` is what to show of the item, `beliefs` the probability of each label asked about, as the last good model
-    saw it; empty before there is one. `rank` is the place of the question among those that were ready, `words` the
-    words of a text that spoke for or against labels: word, label, log-odds.
+    saw it; empty before there is one. `verify` are the labels of a whole item to ask about once more if they are not
+    picked, likeliest first; see `Verified`. `rank` is the place of the question among those that were ready, `words`
+    the words of a text that spoke for or against labels: word, label, log-odds.
     """
 
     token: str
@@ -191,6 +195,18 @@ class Lease:
     beliefs: Mapping[str, float] = field(default_factory=dict)
     rank: int = 0
     words: tuple[tuple[str, str, float], ...] = ()
+    verify: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a person said of likely labels that they had not picked, asked once more before the item was left.
+
+    `values` maps label names to True, False, or None for unsure; `timing` is how long that took.
+    """
+
+    values: Mapping[str, bool | None]
+    timing: Timing | None = None
 
 
 @dataclass(frozen=True)

@@ -15,30 +15,33 @@ import sqlalchemy as sa
 from labelwise.labelling.errors import AnswerRefused, ProjectError
 from labelwise.labelling.leases import (
     MOST_HELD,
-    Said,
     check_not_contradicting,
     check_not_repeating,
     checked_values,
     end_leases,
     late_notice,
+    lease_after_undo,
     leases_to_answer,
     leases_with,
     only_new,
+    picked_and_verified,
+    reason_of,
     shown_lease,
     timed,
+    undo_answer,
     why_none,
 )
+from labelwise.labelling.missed import LatestMissRates
 from labelwise.labelling.people import check_person
-from labelwise.labelling.records import GIVEN, SETTLED, TOLD, Lease, Receipt, Settings
+from labelwise.labelling.records import GIVEN, SETTLED, TOLD, Lease, Receipt, Settings, Verified
 from labelwise.labelling.store import Store
 from labelwise.labelling.store.events import (
     NewEvent,
     add_event,
+    answer_before,
     event_of_lease,
     last_answer_of,
-    moved_by_merges,
     said_before,
-    undone_by,
 )
 from labelwise.labelling.store.items import item_ids
 from labelwise.labelling.store.labels import StoredLabels, last_change, read_labels
@@ -50,7 +53,6 @@ from labelwise.labelling.store.questions import (
     end_lease,
     expire,
     find_lease,
-    leases_of,
     leases_on_item,
     leave_open,
     open_lease,
@@ -62,7 +64,7 @@ from labelwise.labelling.store.questions import (
     withdraw,
 )
 from labelwise.labelling.store.schema import WHOLE_ITEM
-from labelwise.records.asking import CONTROL, Answer, Timing
+from labelwise.records.asking import VERIFY, Answer, Timing
 
 Values = Mapping[str, bool | None]  # None is unsure
 
@@ -83,6 +85,7 @@ class Service:
         self._clock = lambda: round(clock(), 6)  # what every file format can say
         self._labels: tuple[int, StoredLabels] | None = None
         self._expired_at = float("-inf")
+        self._misses = LatestMissRates()
 
     # -- questions ----------------------------------------------------------------------------------------------------
 
@@ -133,28 +136,49 @@ class Service:
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
-    def answer(self, token: str, values: Values, who: str | None = None, *, timing: Timing | None = None) -> Receipt:
-        """Save the answer to a leased question; the same answer sent twice is saved once."""
-        return self.store.write(lambda connection: self._answer(connection, token, values, who, timing=timing)[0])
+    def answer(
+        self,
+        token: str,
+        values: Values,
+        who: str | None = None,
+        *,
+        timing: Timing | None = None,
+        verified: Verified | None = None,
+    ) -> Receipt:
+        """Save the answer to a leased question; the same answer sent twice is saved once.
+
+        `verified`, here and below, is what the person said of `Lease.verify`. It is an event of its own, saved with the
+        answer and taken back with it; the answer then says nothing of these labels.
+        """
+        return self.store.write(
+            lambda connection: self._answer(connection, token, values, who, timing=timing, verified=verified)[0]
+        )
 
     def answer_and_ask(
-        self, token: str, values: Values, *, timing: Timing | None = None
+        self, token: str, values: Values, *, timing: Timing | None = None, verified: Verified | None = None
     ) -> tuple[Receipt, Lease | None]:
         """Save an answer and get the next question, in one go; None where none is ready."""
 
         def both(connection: sa.Connection) -> tuple[Receipt, Lease | None]:
-            receipt, who = self._answer(connection, token, values, timing=timing)
+            receipt, who = self._answer(connection, token, values, timing=timing, verified=verified)
             return receipt, next(iter(self._ask(connection, who, 1)), None)
 
         return self.store.write(both)
 
     def answer_and_ask_about_items(
-        self, token: str, values: Values, who: str, n: int = 1, *, timing: Timing | None = None
+        self,
+        token: str,
+        values: Values,
+        who: str,
+        n: int = 1,
+        *,
+        timing: Timing | None = None,
+        verified: Verified | None = None,
     ) -> tuple[Receipt, list[Lease]]:
         """Save an answer and get what `ask_about_items` gives, in one go."""
 
         def both(connection: sa.Connection) -> tuple[Receipt, list[Lease]]:
-            receipt, _ = self._answer(connection, token, values, who, timing=timing)
+            receipt, _ = self._answer(connection, token, values, who, timing=timing, verified=verified)
             return receipt, self._ask_about_items(connection, who, n)
 
         return self.store.write(both)
@@ -202,17 +226,19 @@ class Service:
 
         def take_back(connection: sa.Connection) -> Lease:
             if event is not None:
-                done = self._lease_after_undo(connection, who, event)
+                done = lease_after_undo(connection, who, event)
                 if done is not None:
-                    return done
+                    return self._shown(connection, done)
             last = last_answer_of(connection, who)
             if last is None or last.reason == GIVEN:
                 raise ProjectError(f"{who!r} has no answer to take back")
+            answer = answer_before(connection, last) if last.reason == VERIFY else None
+            if answer is not None:
+                undo_answer(connection, last, self._clock())
+                last = answer
             if event is not None and last.id != event:
                 raise AnswerRefused("something was answered since; only the last answer can be taken back")
-            for each in (last, *moved_by_merges(connection, last)):
-                undo = NewEvent(self._clock(), who, last.item, "undo", each.asked, each.reason, undoes=each.id)
-                add_event(connection, undo)
+            undo_answer(connection, last, self._clock())
             return self._ask_again(connection, last, who)
 
         return self.store.write(take_back)
@@ -339,18 +365,6 @@ class Service:
                 end_lease(connection, lease.token, "expired")
         return given
 
-    def _lease_after_undo(self, connection: sa.Connection, who: str, event: int) -> Lease | None:
-        """The question that an answer taken back already has led to, while it is open."""
-        undone = undone_by(connection, event, who)
-        if undone is None:
-            return None
-        mine = leases_of(connection, who)
-        again = [held for held in mine if held.item == undone.item and held.label in (undone.asked, WHOLE_ITEM)]
-        held = next(iter(again), None)
-        if held is None:
-            raise AnswerRefused("that answer was taken back already, and answered again since")
-        return self._shown(connection, held)
-
     def _expire(self, connection: sa.Connection) -> None:
         """End what is over, at most once a second: nobody minds a lease that lasts a second longer."""
         now = self._clock()
@@ -383,25 +397,30 @@ class Service:
         who: str | None = None,
         corrects: bool = False,
         timing: Timing | None = None,
+        verified: Verified | None = None,
     ) -> tuple[Receipt, str]:
         held = self._held(connection, token, who)
-        said, notices = checked_values(self._known(connection), values)
+        said, further, notices = picked_and_verified(self._known(connection), held, values, verified)
         before = None if held.state == "open" else event_of_lease(connection, token)
         if before is not None:
             if before[1] != said:
                 raise AnswerRefused("the question was answered or skipped already; undo that first to change it")
             return Receipt(before[0], tuple(notices)), held.who
         if not corrects:
-            check_not_repeating(connection, held, said, self._known(connection))
+            check_not_repeating(connection, held, {**said, **further}, self._known(connection))
         others = [each for each in leases_on_item(connection, held.who, held.item) if each.token != token]
         same = [each for each in others if each.label == held.label]
         if held.state != "open" or held.expires_at < self._clock():
             notices.append(late_notice(connection, self.settings, held, has_another=bool(same)))
         event = NewEvent(self._clock(), held.who, held.item, "answer", held.label, held.reason, said, token)
         number = add_event(connection, timed(event, held, timing))
+        if further and verified is not None:
+            at = round(event.at + 1e-6, 6)  # events of one moment are taken for one where they are imported
+            after = NewEvent(at, held.who, held.item, "answer", WHOLE_ITEM, VERIFY, further)
+            add_event(connection, timed(after, held, verified.timing))
         end_lease(connection, token, "answered")
         for other in others:
-            if other in same or other.label in said:
+            if other in same or other.label in said or other.label in further:
                 end_lease(connection, other.token, "answered")
         return Receipt(number, tuple(notices)), held.who
 
@@ -424,7 +443,7 @@ class Service:
         if held.state != "open" or held.expires_at < self._clock():
             notices.append(late_notice(connection, self.settings, held))
         leases = leases_with(connection, held)
-        reason = self._reason(connection, known, leases, said)
+        reason = reason_of(connection, self.settings, known, leases, said)
         asked = WHOLE_ITEM if whole else held.label
         event = NewEvent(self._clock(), held.who, held.item, "answer", asked, reason, new, token)
         number = add_event(connection, timed(event, held, timing))
@@ -435,19 +454,6 @@ class Service:
             leave_open(connection, held, waiting - said.keys())
         end_leases(connection, leases, said, token, whole)
         return Receipt(number, tuple(notices))
-
-    def _reason(self, connection: sa.Connection, known: StoredLabels, leases: list[StoredLease], said: Said) -> str:
-        """Why the labels were answered: as they were asked, or because the person chose to speak of some of them.
-
-        Labels that somebody picks are mostly those that are there. Among the answers of the random share they would
-        raise the base rates, so they count as told.
-        """
-        asked = {lease.label for lease in leases}
-        if WHOLE_ITEM not in asked and not said.keys() <= asked:
-            open_labels = self._as_whole(connection, leases[0]).question.labels
-            if any(known.id_of(name) not in said for name in open_labels):
-                return TOLD
-        return CONTROL if any(lease.reason == CONTROL for lease in leases) else leases[0].reason
 
     def _tell(self, connection: sa.Connection, answer: Answer, item: int, who: str) -> Receipt:
         said, notices = checked_values(self._known(connection), answer.values)
@@ -467,7 +473,9 @@ class Service:
         return Receipt(add_event(connection, event), tuple(notices))
 
     def _shown(self, connection: sa.Connection, held: StoredLease) -> Lease:
-        return shown_lease(connection, self.store, self.settings, held, self._known(connection))
+        known = self._known(connection)
+        misses = self._misses.latest(connection, known, self._clock()) if self.settings.verify else None
+        return shown_lease(connection, self.store, self.settings, held, known, misses)
 
     def _held(self, connection: sa.Connection, token: str, who: str | None) -> StoredLease:
         held = find_lease(connection, token)

@@ -11,3 +11,5 @@ from labelwise.records.label_data import in_shards as in_shards
 from labelwise.records.labels import Label as Label
 from labelwise.records.learnt_costs import MeasuredTimes as MeasuredTimes
 from labelwise.records.learnt_costs import learn_costs as learn_costs
+from labelwise.records.missed import PickCounts as PickCounts
+from labelwise.records.missed import worth_verifying as worth_verifying

@@ -9,6 +9,7 @@ QUESTION_KINDS = ("item", "pair", "further", "sweep")
 MAX_SECONDS = 1800.0  # nobody looks at one item for longer: the tab was left open
 CONTROL = "control"  # the reason of a question of the random share
 START_REASON = "start"  # the reason of a question about the random items that are answered in full at first
+VERIFY = "verify"  # the reason of a question about likely labels that were not picked
 MAX_PICKS = 100_000  # labels in one answer
 
 
@@ -16,8 +17,9 @@ MAX_PICKS = 100_000  # labels in one answer
 class Question:
     """Ask a person about `labels` of `item`: all its open labels, or a single one.
 
-    `reason` says why: "strategy", "cold start" (nothing is known yet) or "control" (the random share);
-    `score` is the strategy's score, higher means more worth asking; it is ignored when questions are compared.
+    `reason` says why: "strategy", "cold start" (nothing is known yet), "control" (the random share) or "verify" (labels
+    that were not picked, but are likely); `score` is the strategy's score, higher means more worth asking; it is
+    ignored when questions are compared.
     """
 
     item: str
@@ -31,7 +33,8 @@ class Answer:
     """A person's answer about one item: label name to True (present) or False (absent); the other labels stay unknown.
 
     `reason` is copied from the question, so that answers to random questions can be recognised later; `correction`
-    allows the answer to replace an earlier, different one.
+    allows the answer to replace an earlier, different one. An answer about several labels is `picked`: the person
+    names those that apply and may forget some. About one label, or about labels to verify, each yes and no was said.
 
     Examples
     --------
@@ -51,6 +54,15 @@ class Answer:
         if not isinstance(self.values, Mapping):
             raise TypeError(f"values must map label names to True or False, got {self.values!r}; see also Answer.to")
         object.__setattr__(self, "values", dict(self.values))  # a copy: what was said stays said
+
+    @property
+    def picked(self) -> bool:
+        """Whether a no may be a label that was forgotten.
+
+        >>> Answer("doc7", {"sports": True, "politics": False}).picked, Answer("doc7", {"sports": False}).picked
+        (True, False)
+        """
+        return len(self.values) > 1 and self.reason != VERIFY
 
     @classmethod
     def to(cls, question: Question, present: str | Iterable[str]) -> Answer:

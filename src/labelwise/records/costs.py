@@ -222,6 +222,15 @@ class Costs:
         """Of so many more labels, yes or no, of an item that is open anyway."""
         return np.asarray(self.answer * np.asarray(labels, dtype=np.float64))
 
+    def further_share(self) -> float:
+        """Time for a further label over that for another item with one label picked; at most 1.
+
+        >>> round(Costs.short_text().further_share(), 3), Costs(answer=2.0, pick=0.0).further_share()
+        (0.087, 1.0)
+        """
+        further = float(self.further())
+        return further / max(float(self.whole_item(1)), further)
+
     def sweep(self, cells: npt.ArrayLike = 1) -> FloatArray:
         """Of one label over so many items on one page."""
         cell = float(self.pair()) if self.cell is None else self.cell
@@ -244,6 +253,7 @@ class Costs:
         yes: npt.NDArray[np.bool_],
         *,
         opened: npt.NDArray[np.bool_],
+        further: npt.NDArray[np.bool_] | None = None,
         words: npt.ArrayLike | None = None,
     ) -> FloatArray:
         """(e,) what each event of a campaign costs, oldest first.
@@ -252,19 +262,22 @@ class Costs:
         ----------
         events, labels, yes : (a,) of single answers: the event they belong to, the label, what was said
         opened : (e,) whether the item was opened for the event, or was open from the one before
+        further : (e,) whether it is yes or no to further labels of the whole item before it, optional
         words : (e,) of the event's item, optional
         """
         n = opened.size
         n_labels = len(self.labels) if self.labels is not None else int(labels.max(initial=-1)) + 1
         one_by_one = np.bincount(events, weights=self.prices(n_labels)[labels], minlength=n)
-        whole = np.bincount(events, minlength=n) > 1
+        further = np.zeros(n, dtype=bool) if further is None else further
+        whole = ((np.bincount(events, minlength=n) > 1) | np.append(further[1:], False)[:n]) & ~further
         of_labels = one_by_one
         if self.picks:
             of_labels = np.where(
                 whole, float(self.pick or 0.0) * np.bincount(events, weights=yes, minlength=n), one_by_one
             )
         seconds = np.where(opened, self.reading(words), 0.0) + np.where(whole, self.open, 0.0) + of_labels
-        return self.switched(seconds, whole)
+        seconds[~further] = self.switched(seconds[~further], whole[~further])  # to stay with an item is no switch
+        return seconds
 
     def times(self, factor: float) -> Self:
         """The same prices so many times over, say for questions that several people answer.

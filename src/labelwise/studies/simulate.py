@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from time import perf_counter
@@ -17,6 +17,7 @@ from labelwise.posterior import BoolArray
 from labelwise.queries import LookingStrategy, Strategy
 from labelwise.queries.base import Target
 from labelwise.records import Answer, LabelData, Question
+from labelwise.records.asking import VERIFY
 
 Row = dict[str, Any]
 SPLIT_STREAM = 1  # keeps the draw of the test set apart from the campaign's own chance
@@ -93,8 +94,8 @@ class Answerer:
     truth : LabelData
     recall : float
         The probability that a true label of an item is found when several are asked about at once, and so picked from
-        a list. What is missed is missed whenever the item is asked about; a question about one label is answered
-        rightly.
+        a list. What is missed is missed whenever the item is asked about; a question about one label, and one that
+        verifies labels, is answered rightly.
     random_state : int
         Draws what is missed.
 
@@ -119,11 +120,21 @@ class Answerer:
 
     def answer(self, question: Question) -> Answer:
         row = self._rows[question.item]
-        present = self._present[row] if len(question.labels) == 1 else self._found[row]
+        is_picked = len(question.labels) > 1 and question.reason != VERIFY
+        present = self._found[row] if is_picked else self._present[row]
         return Answer.to(question, present.intersection(question.labels))
 
-    def answers(self, questions: Iterable[Question]) -> list[Answer]:
-        return [self.answer(question) for question in questions]
+    def answers(
+        self, questions: Iterable[Question], verify: Callable[[Answer], Question | None] = lambda answer: None
+    ) -> list[Answer]:
+        """Answers to these questions, and to what `verify`, say `campaign.verify`, asks after each of them."""
+        found = []
+        for question in questions:
+            found.append(self.answer(question))
+            further = verify(found[-1])
+            if further is not None:
+                found.append(self.answer(further))
+        return found
 
 
 def simulate(  # noqa: PLR0913 (every setting by its name; most are rarely given)

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from labelwise.labelling.figures.agreement import krippendorff_alpha
 from labelwise.labelling.figures.times import PersonTime, time_spent
+from labelwise.labelling.missed import MissRates
 from labelwise.labelling.records import Settings
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.store.browsing import answers_by_day, count_answered_items, next_questions
@@ -39,6 +40,18 @@ class LabelStatus:
     unsure: int
     agreement: float | None
     base_rate: Mapping[str, float] | None
+
+
+@dataclass(frozen=True)
+class PersonMisses:
+    """One person's picking, where it was checked: labels found and missed, and the miss rate with its interval."""
+
+    who: str
+    found: int
+    missed: int
+    rate: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -71,6 +84,7 @@ class Status:
     people : answers of each person, the busiest first
     readings, cost : items read, counted once for answers in a row of one person, and what readings and answers cost by
         the settings; None where they were not counted, or nobody chose a price
+    misses : how often each person missed labels when picking, of what was checked until the last good training
     seconds, times : the time that people were measured to spend, in all, and by person and kind of question
     f1 : the estimate by the random questions, with its interval and the number of answers it is of
     standing : what the strategy gains over random questions, and whether to go on, as in `labelwise.Campaign.status`
@@ -90,6 +104,7 @@ class Status:
     cost: float | None
     seconds: float
     times: tuple[PersonTime, ...]
+    misses: tuple[PersonMisses, ...]
     people: Mapping[str, int]
     labels: tuple[LabelStatus, ...]
     f1: dict[str, Any] | None
@@ -110,8 +125,11 @@ class Status:
     trained_at: float | None
 
     def seen_by(self, who: str | None) -> Status:
-        """The same with the times of one person alone, beside the sum; None sees everybody's."""
-        return self if who is None else replace(self, times=tuple(each for each in self.times if each.who == who))
+        """The same with the times and misses of one person alone, beside the sum; None sees everybody's."""
+        if who is None:
+            return self
+        own = {name: tuple(each for each in getattr(self, name) if each.who == who) for name in ("times", "misses")}
+        return replace(self, **own)
 
     def as_dict(self) -> dict[str, Any]:
         """What the JSON of command and interface has: all but what only the page draws."""
@@ -169,6 +187,7 @@ def status_of(
             cost=cost,
             seconds=round(sum(each.seconds for each in times), 3),
             times=times,
+            misses=_misses(MissRates.read(report, labels)),
             people=dict(sorted(people.items(), key=lambda pair: (-pair[1], pair[0]))),
             labels=_labels(labels, _counts(connection, labels) if recount else report.get("labels", {}), report),
             f1=report.get("f1"),
@@ -198,6 +217,14 @@ def _by_day(counted: list[tuple[int, str, int]]) -> tuple[range, dict[str, tuple
     for day, who, number in counted:
         table[who][day - days.start] = number
     return days, {who: tuple(numbers) for who, numbers in table.items()}
+
+
+def _misses(rates: MissRates) -> tuple[PersonMisses, ...]:
+    """Of each person, the most checked first."""
+    sums = (rates.counts.found.sum(axis=1).tolist(), rates.counts.missed.sum(axis=1).tolist())
+    rounded = [[round(value, 4) for value in summary] for summary in rates.counts.by_person()]
+    table = [PersonMisses(*row[:3], *row[3]) for row in zip(rates.people, *sums, rounded, strict=True)]
+    return tuple(sorted(table, key=lambda each: (-each.found - each.missed, each.who)))
 
 
 def _paid(connection: sa.Connection, labels: StoredLabels, settings: Settings) -> tuple[int, float | None]:

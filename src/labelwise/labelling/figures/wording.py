@@ -37,6 +37,19 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min".replace(" 00 min", "")
 
 
+def miss_line(misses: Any) -> str:
+    """How often somebody misses labels: `PersonMisses` in a sentence.
+
+    >>> from types import SimpleNamespace
+    >>> miss_line(SimpleNamespace(who="ann", found=66, missed=9, rate=0.124, low=0.07, high=0.19))
+    'ann missed 9 of 75 labels when picking, as far as checked: about 12 % (7 to 19 %)'
+    """
+    rate, low, high = (f"{100 * value:.0f}" for value in (misses.rate, misses.low, misses.high))
+    checked = counted(misses.found + misses.missed, "label")
+    about = f"about {rate} % ({low} to {high} %)"
+    return f"{misses.who} missed {misses.missed:,} of {checked} when picking, as far as checked: {about}"
+
+
 def unlearnt(answers: int) -> str:
     """How far behind the answers a model is.
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import sqlalchemy as sa
 
 from labelwise.labelling.store.engine import pieces
-from labelwise.labelling.store.events import BY_PEOPLE, STANDS, WITH_VALUES
+from labelwise.labelling.store.events import BY_PEOPLE, STANDS, WHOLE_ANSWERS, WITH_VALUES
 from labelwise.labelling.store.questions import PLAN
 from labelwise.labelling.store.schema import event_values, events, items, questions
 
@@ -21,7 +21,7 @@ def answers_by_day(connection: sa.Connection) -> list[tuple[int, str, int]]:
     """(day, person, answers) in order; days since 1970 in UTC. Without what was taken back or came with the items."""
     since = events.c.at / DAY  # SQLite cuts off, PostgreSQL would round
     day = sa.cast(since if connection.dialect.name == "sqlite" else sa.func.floor(since), sa.Integer).label("day")
-    query = sa.select(day, events.c.who, sa.func.count()).where(STANDS, BY_PEOPLE)
+    query = sa.select(day, events.c.who, sa.func.count()).where(WHOLE_ANSWERS)
     return sorted(tuple(row) for row in connection.execute(query.group_by(day, events.c.who)))
 
 

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from labelwise.labelling.store.database_errors import DamagedRow
 from labelwise.labelling.store.engine import begins_with, insert_many, insert_rows, pieces
 from labelwise.labelling.store.schema import event_values, events, timings
-from labelwise.records.asking import Timing
+from labelwise.records.asking import VERIFY, Timing
 
 votes = sa.table("votes", *(sa.column(name) for name in ("event", "item", "label", "who", "reason", "value")))
 MERGED = "merged:"  # how the lease begins of what was said of a label and moved to the one it was merged into
@@ -24,6 +24,7 @@ _undoing = events.alias()
 UNDONE = sa.exists().where(_undoing.c.undoes == events.c.id)  # taken back
 STANDS = (events.c.kind == "answer") & ~UNDONE
 BY_PEOPLE = events.c.reason != "given"  # what came with the items is nobody's answer
+WHOLE_ANSWERS = STANDS & BY_PEOPLE & (events.c.reason != VERIFY)  # what was verified belongs to an answer
 WITH_VALUES = events.join(event_values, event_values.c.event == events.c.id)
 
 
@@ -175,6 +176,13 @@ def last_answer_of(connection: sa.Connection, who: str) -> sa.Row | None:
     return connection.execute(mine.order_by(events.c.id.desc()).limit(1)).first()
 
 
+def answer_before(connection: sa.Connection, event: sa.Row) -> sa.Row | None:
+    """The answer of the same person about the same item that came before an event, if it was the last thing before."""
+    mine = sa.select(events).where(events.c.who == event.who, events.c.id < event.id, STANDS)
+    before = connection.execute(mine.order_by(events.c.id.desc()).limit(1)).first()
+    return before if before is not None and before.item == event.item and before.reason != "given" else None
+
+
 def moved_by_merges(connection: sa.Connection, event: sa.Row) -> list[sa.Row]:
     """The votes that merges of labels made out of an answer, and that were not taken back."""
     spoke_of = sa.select(event_values.c.label).where(event_values.c.event == event.id)
@@ -207,8 +215,8 @@ def undone_by(connection: sa.Connection, event: int, who: str) -> sa.Row | None:
 
 
 def voters_count(connection: sa.Connection, after: int = 0) -> dict[str, int]:
-    """Answers of each person since an event; those taken back, and labels that came with the items, are not counted."""
-    mine = sa.select(events.c.who, sa.func.count()).where(events.c.id > after, STANDS, BY_PEOPLE)
+    """Answers of each person since an event, but for what was taken back, came with the items, or was verified."""
+    mine = sa.select(events.c.who, sa.func.count()).where(events.c.id > after, WHOLE_ANSWERS)
     return {row[0]: row[1] for row in connection.execute(mine.group_by(events.c.who))}
 
 

@@ -16,6 +16,7 @@ from labelwise.campaign.estimates import base_rate
 from labelwise.campaign.standing import MIN_RANDOM_ITEMS, Standing
 from labelwise.labelling.items.features import Featurizer
 from labelwise.labelling.items.pictures import located
+from labelwise.labelling.missed import as_report
 from labelwise.labelling.records import Settings
 from labelwise.labelling.store import Store
 from labelwise.labelling.store.events import last_event, read_votes, votes_since
@@ -148,8 +149,17 @@ def report_of(learner: Learner) -> dict[str, Any]:
         for column, name in enumerate(learner.labels.names)
         if yes[column] + no[column] > 0
     }
-    answers = {"answers": len(learner.history.answers), "base_rates": rates}
+    missed = {"picks": as_report(learner.history.picks, learner.labels), "examples": _examples(learner)}
+    answers = {"answers": len(learner.history.answers), "base_rates": rates, **missed}
     return answers | agreement_of(learner.history.tally, learner.labels)
+
+
+def _examples(learner: Learner) -> dict[str, Any]:
+    """What verifying is weighed by: the share of yes among the answers to each label, and the price of a yes or no."""
+    yes, no, _ = learner.history.tally.said
+    rates = np.round((1 + yes) / (1 + yes + no), 6).tolist()
+    price = round(learner.costs.further_share(), 6)
+    return {"rates": dict(zip(map(str, learner.labels.ids), rates, strict=True)), "price": price}
 
 
 def standing_report(standing: Standing, answers: int) -> dict[str, Any]:

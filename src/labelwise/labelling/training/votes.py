@@ -9,12 +9,13 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from labelwise.labelling.missed import Counts, picks_of_item
 from labelwise.labelling.records import GIVEN, SETTLED
 from labelwise.labelling.store.events import Votes
 from labelwise.labelling.store.labels import StoredLabels
 from labelwise.labelling.store.schema import NO, YES
 from labelwise.labelling.training.agreement_counts import Tally
-from labelwise.records.asking import CONTROL, Answer
+from labelwise.records.asking import CONTROL, VERIFY, Answer
 
 SAID_NOTHING, UNKNOWN = -2, -1  # a person said nothing of a label; nothing is known of it (nobody said yes or no)
 
@@ -32,12 +33,14 @@ class ItemVotes:
     given: npt.NDArray[np.bool_]  # (q,): came with the item
     is_random: npt.NDArray[np.bool_]  # (q,): first asked in the random share
     settles: npt.NDArray[np.bool_]  # (people, q): said to settle the label
+    verifies: npt.NDArray[np.bool_]  # (people, q): not picked, and asked about once more
 
     @classmethod
     def none(cls, q: int) -> ItemVotes:
         flags = np.zeros(q, dtype=bool)
         none, numbers = np.zeros((0, q), dtype=np.int8), np.zeros((0, q), dtype=np.int64)
-        return cls({}, none, numbers, np.full(q, UNKNOWN, np.int8), flags, flags.copy(), none.astype(bool))
+        nobody = none.astype(bool)
+        return cls({}, none, numbers, np.full(q, UNKNOWN, np.int8), flags, flags.copy(), nobody, nobody.copy())
 
     def row_of(self, who: str) -> int:
         if who not in self.people:
@@ -46,6 +49,7 @@ class ItemVotes:
             self.values = np.vstack([self.values, np.full((1, q), SAID_NOTHING, np.int8)])
             self.events = np.vstack([self.events, np.zeros((1, q), np.int64)])
             self.settles = np.vstack([self.settles, np.zeros((1, q), bool)])
+            self.verifies = np.vstack([self.verifies, np.zeros((1, q), bool)])
         return self.people[who]
 
     def majority(self) -> Codes:
@@ -78,6 +82,8 @@ class History:
         self.answers: list[Answer] = []
         self.n_given = 0
         self.tally = Tally(len(labels.ids))
+        self._verifies_since: dict[str, int] = {}  # the first event by which a person verified labels
+        self.picks: Counts = {}  # labels missed and found by picking, where that was checked
         self._column_of = labels.column_of
 
     def add(self, votes: Votes) -> list[Answer] | None:
@@ -96,6 +102,7 @@ class History:
             return True
         item, reason, who = int(votes.item[part.start]), votes.reason[part.start], votes.who[part.start]
         of_item = self.items.setdefault(item, ItemVotes.none(len(self.labels.ids)))
+        self._count_picks(of_item, -1)
         fresh = columns[of_item.voters()[columns] == 0]
         of_item.given[fresh], of_item.is_random[fresh] = reason == GIVEN, reason == CONTROL
         self.n_given += fresh.size if reason == GIVEN else 0
@@ -104,10 +111,17 @@ class History:
             return False
         self.tally.add(of_item, who, columns, values)
         of_item.values[person, columns], of_item.events[person, columns] = values, votes.event[part.start]
-        of_item.settles[person, columns] = reason == SETTLED
+        of_item.settles[person, columns], of_item.verifies[person, columns] = reason == SETTLED, reason == VERIFY
         before, of_item.known = of_item.known, of_item.majority()
+        if reason == VERIFY:
+            self._verifies_since.setdefault(who, int(votes.event[part.start]))
+        self._count_picks(of_item, 1)
         self._tell(item, of_item, before, reason)
         return True
+
+    def _count_picks(self, of_item: ItemVotes, sign: int) -> None:
+        for who, table in picks_of_item(of_item, self._verifies_since).items():
+            self.picks[who] = self.picks.get(who, np.zeros_like(table)) + sign * table
 
     def _tell(self, item: int, of_item: ItemVotes, before: Codes, reason: str) -> None:
         """What the campaign learns of it: what is new, unless it came with the items."""

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from labelwise.labelling.figures.status import status_of
 from labelwise.labelling.leases import NOTHING, WITH_OTHERS, held_most
-from labelwise.labelling.records import Lease
+from labelwise.labelling.records import Lease, Verified
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.training.locks import worker_is_running
 from labelwise.labelling.web.dependencies import CurrentUser, TheProject
@@ -75,10 +75,29 @@ class Timed(Ask):
         return None if self.timing is None else Timing(**self.timing.model_dump())
 
 
+class VerifiedLabels(Body):
+    """What was said of labels in `also` of a question, asked about once more after the others were picked."""
+
+    values: dict[LabelName, StrictBool | None] = Field(min_length=1, max_length=1000)
+    timing: TimeTaken | None = None
+
+
 class Answered(Timed):
     """An answer: label names to true, false, or null for unsure. Labels left out stay open."""
 
     values: dict[LabelName, StrictBool | None] = Field(min_length=1, max_length=100_000)
+
+
+class AnsweredQuestion(Answered):
+    """An answer to a question, with what was said of its labels in `also`, if they were asked about."""
+
+    verified: VerifiedLabels | None = None
+
+    def further(self) -> Verified | None:
+        if self.verified is None:
+            return None
+        timing = self.verified.timing
+        return Verified(self.verified.values, None if timing is None else Timing(**timing.model_dump()))
 
 
 class AnsweredItem(Answered):
@@ -126,6 +145,7 @@ class ShownQuestion(BaseModel):
     whole: list[ShownLabel] | None = Field(
         description="All open labels of the item. Null: `labels` has them. Empty: another question of the item has them"
     )
+    also: list[str] = Field(description="Labels to ask about once more if they are not picked, likeliest first")
     reason: str
     why: str
     expires_at: float
@@ -175,10 +195,10 @@ def ask(body: AskedFor, user: CurrentUser, project: TheProject) -> Questions:
 
 
 @router.post("/answer", responses=REFUSED)
-def answer(body: Answered, user: CurrentUser, project: TheProject) -> Saved:
+def answer(body: AnsweredQuestion, user: CurrentUser, project: TheProject) -> Saved:
     """Save an answer and get what comes next. Sent twice, it is saved once."""
     receipt, leases = project.service.answer_and_ask_about_items(
-        body.lease, body.values, user.name, body.items, timing=body.taken()
+        body.lease, body.values, user.name, body.items, timing=body.taken(), verified=body.further()
     )
     return Saved(event=receipt.event, notices=list(receipt.notices), **_listed(project, user.name, leases, body.have))
 

@@ -30,6 +30,7 @@ from labelwise.labelling.served import ServedProject
 from labelwise.labelling.training.derived import derived_path
 from labelwise.labelling.web.dependencies import CurrentUser, TheProject, render
 from labelwise.records.asking import CONTROL, START_REASON
+from labelwise.records.missed import MOST_VERIFIED
 
 NAVIGATION = ("Label", "/label")
 INFORMATION = {"uncertainty": "doubt about its labels", "mutual_information": "expected information"}
@@ -49,7 +50,8 @@ def start() -> Response:
 
 @router.get("/label")
 def label(request: Request, user: CurrentUser, project: TheProject) -> Response:
-    return render(request, "label.html.jinja", lease_seconds=project.settings.lease_seconds, identity=project.identity)
+    shown = {"lease_seconds": project.settings.lease_seconds, "most_verified": MOST_VERIFIED}
+    return render(request, "label.html.jinja", identity=project.identity, **shown)
 
 
 @router.get("/help")
@@ -76,6 +78,7 @@ def shown_question(
         "item": question.item,
         "labels": _shown_labels(question.labels, beliefs),
         "whole": [] if is_repeated else None if whole is None else _whole_labels(whole, lease, by_chance),
+        "also": list(lease.verify),
         "reason": question.reason,
         "why": why_asked(lease, settings),
         "expires_at": lease.expires_at,

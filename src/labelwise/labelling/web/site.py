@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from labelwise.labelling.figures.wording import counted, duration, standing_lines, why_no_f1
+from labelwise.labelling.figures.wording import counted, duration, miss_line, standing_lines, why_no_f1
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.web.limits import Limiter
 from labelwise.labelling.web.reach import Reach
@@ -21,7 +21,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = {"counted": counted, "duration": duration, "standing_lines": standing_lines, "why_no_f1": why_no_f1}
+    filters = {each.__name__: each for each in (counted, duration, miss_line, standing_lines, why_no_f1)}
     templates.filters |= filters
     return templates
 

@@ -7,7 +7,7 @@ import { LabelList, percent } from "./labels.js";
 import { Failure, Outbox, Server, storage } from "./outbox.js";
 
 const $ = (id) => document.getElementById(id);
-const { project, who, leaseSeconds } = document.body.dataset;
+const { project, who, leaseSeconds, mostVerified } = document.body.dataset;
 const AHEAD = 3; // items to have questions about: the one shown and what comes next, also without a connection
 const POLL = 1500; // milliseconds between looks for questions where there are none
 const GUARD = 250; // milliseconds that an item must be on screen before a key or a click says anything of it
@@ -20,6 +20,7 @@ const NOTHING_SAID = "There is nothing new to save. Say yes or no, or skip the r
 const ENTER_DOUBLED = "Enter came at once after the one that marked a label, so it does not count. Press it again to save.";
 const NOTHING_MARKED =
   "Nothing is marked. Press Shift+Enter (or the button “No label fits”) to save that no label applies.";
+const ALSO_TOO_EARLY = "That came at once after the item, so it does not count. Look at the labels, then do it again.";
 const TOO_EARLY = "That came before the item was on screen, so it does not count. Look at the item, then do it again.";
 
 const server = new Server();
@@ -39,6 +40,7 @@ const state = {
   searchedAt: -Infinity, // when a label was marked by Enter in a search, if that was the last key
   picked: new Map(), // how labels of the item on the page were picked: by_key, by_search or by_suggestion
   isFirst: true, // nothing was sent about the item since it came on screen
+  also: null, // labels asked about once more before the item is saved: the item, what was marked, names, those that are there
   before: 0, // seconds spent on the item before it was reopened
   saved: 0,
   busy: false,
@@ -245,13 +247,15 @@ function send(questions, kind, says, options = {}) {
   const values = Object.fromEntries(Object.entries(says).map(([label, say]) => [label, VALUE[say]]));
   const asked = isWhole() ? null : new Set(steps().map(({ name }) => name));
   const said = saidOf(item);
-  const taken = timing(says);
-  state.done.push({ lease, item, kind, questions, values, said, steps: state.trail.steps, asked, taken, event: null, ...options });
+  const { verified, ...others } = options;
+  const taken = others.taken ?? timing(says);
+  const all = { ...values, ...verified?.values };
+  state.done.push({ lease, item, kind, questions, said, steps: state.trail.steps, asked, taken, event: null, ...others, values: all });
   state.done = state.done.slice(-MOST_KEPT);
   state.questions = state.questions.filter((other) => !leases.includes(other.lease));
   state.trail = { item, steps: [] };
   keep(item, {});
-  outbox.add({ kind, lease, leases, values, item, timing: taken, whole: options.isPart !== true });
+  outbox.add({ kind, lease, leases, values, item, timing: taken, verified, whole: options.isPart !== true });
 }
 
 // Answer several questions about the item, or more than they ask about, in one request.
@@ -263,6 +267,7 @@ function sendItem(says, questions = bundle(), options = {}) {
 
 function save() {
   if (!counts()) return;
+  if (state.also) return saveVerified();
   if (pressedAt < state.searchedAt + GUARD) return tell($("hint"), ENTER_DOUBLED);
   const rest = isWhole() ? $("rest").value : "open";
   const says = marks();
@@ -275,14 +280,72 @@ function save() {
 
 // An item that has none of the labels: never by Enter alone, which may be doubled.
 function saveNone() {
+  if (state.also) return save();
   if (!isWhole() || Object.keys(marks()).length) save();
   else if (counts()) saveWith({}, "no");
 }
 
 function saveWith(says, rest) {
-  const unmarked = rest === "no" ? labelsOf(state.item).filter(({ name }) => !(name in says)) : [];
-  sendItem({ ...says, ...Object.fromEntries(unmarked.map(({ name }) => [name, "no"])) });
+  if (rest === "no" && askAlso(says)) return;
+  sendItem(withRest(says, rest));
   next();
+}
+
+// What is marked and, where the rest counts as no, that of every other open label.
+function withRest(says, rest) {
+  const unmarked = rest === "no" ? labelsOf(state.item).filter(({ name }) => !(name in says)) : [];
+  return { ...says, ...Object.fromEntries(unmarked.map(({ name }) => [name, "no"])) };
+}
+
+// Ask once more about likely labels that are not marked; whether there are any.
+function askAlso(says) {
+  const [question, ...others] = bundle();
+  const open = new Set(question.labels.map(({ name }) => name));
+  if (!isWhole() || others.length || labelsOf(state.item).some(({ name }) => !open.has(name))) return false;
+  const names = (question.also ?? []).filter((name) => open.has(name) && !(name in says)).slice(0, Number(mostVerified));
+  if (!names.length) return false;
+  state.also = { item: state.item, says, names, yes: new Set(), taken: timing(says), at: performance.now() };
+  showAlso();
+  return true;
+}
+
+function toggleAlso(place) {
+  const name = state.also.names[place];
+  if (name === undefined || !mayVerify()) return;
+  if (!state.also.yes.delete(name)) state.also.yes.add(name);
+  showAlso();
+}
+
+// Whether the labels have been on screen for a moment: the Enter that brought them may be doubled.
+function mayVerify() {
+  if (pressedAt >= state.also.at + GUARD) return true;
+  tell($("hint"), ALSO_TOO_EARLY);
+  return false;
+}
+
+function saveVerified() {
+  if (!mayVerify()) return;
+  const { says, names, yes, taken } = state.also;
+  const values = Object.fromEntries(names.map((name) => [name, yes.has(name)]));
+  const timing = { seconds: clock.lap(), question: "further", by_suggestion: yes.size };
+  closeAlso();
+  const rest = Object.entries(withRest(says, "no")).filter(([name]) => !(name in values));
+  if (rest.length) sendItem(Object.fromEntries(rest), bundle(), { taken, verified: { values, timing } });
+  else sendItem(Object.fromEntries(names.map((name) => [name, yes.has(name) ? "yes" : "no"])), bundle(), { taken });
+  next();
+}
+
+function closeAlso() {
+  state.also = null;
+  showAlso();
+}
+
+// Back to the item, with its time.
+function leaveAlso() {
+  clock.add(state.also.taken.seconds);
+  closeAlso();
+  state.isFirst = true;
+  list.settleOn(list.here() ?? list.visible()[0]);
 }
 
 function enter(event) {
@@ -292,6 +355,7 @@ function enter(event) {
 
 function skip() {
   if (!counts()) return;
+  if (state.also) leaveAlso();
   const asked = bundle();
   if (isWhole()) send(asked, asked.length === 1 ? "skip" : "skip_item", {});
   else skipStep(asked.find((question) => question.lease === steps()[state.place].lease));
@@ -363,6 +427,7 @@ function next() {
 async function undo() {
   if (state.busy) return;
   $("refused").hidden = true;
+  if (state.also) return leaveAlso();
   if (takeStepBack()) return;
   state.busy = true;
   try {
@@ -406,7 +471,7 @@ async function takeBack(last) {
 // Whether an answer could be taken out before it was sent; the time it took is then sent with the next one.
 function withdrawn(last) {
   if (!outbox.withdraw(last.lease)) return false;
-  state.before = last.taken?.seconds ?? 0;
+  state.before = last.taken?.seconds ?? 0; // of what was verified it is not: that is asked anew
   return true;
 }
 
@@ -438,6 +503,7 @@ function reopen(last, questions) {
 
 function show() {
   const question = state.questions[0];
+  if (state.also && state.also.item !== question?.item) closeAlso();
   $("desk").hidden = $("actions").hidden = !question;
   $("waiting").hidden = Boolean(question);
   for (const each of ["whole", "single"]) {
@@ -505,6 +571,28 @@ function showList() {
   markFor(null);
 }
 
+// The labels to verify in the place of the list, or the list again.
+function showAlso() {
+  const { names, yes } = state.also ?? { names: [], yes: new Set() };
+  $("whole").toggleAttribute("data-also", Boolean(state.also));
+  $("also").hidden = !state.also;
+  const rows = names.map((name, place) => {
+    const button = document.createElement("button");
+    const key = document.createElement("kbd");
+    key.textContent = String(place + 1);
+    button.type = "button";
+    button.dataset.place = String(place);
+    button.setAttribute("aria-pressed", String(yes.has(name)));
+    button.append(key, ` ${name}`);
+    const row = document.createElement("li");
+    row.append(button);
+    return row;
+  });
+  $("also-labels").replaceChildren(...rows);
+  if (state.also) $("also-title").focus({ preventScroll: true });
+  showActions();
+}
+
 function showSteps() {
   const all = steps();
   const asked = all[state.place];
@@ -560,10 +648,10 @@ function showActions() {
   const total = state.questions.length ? labelsOf(state.item).length : 0;
   const marked = ["yes", "no", "unsure"].map((say) => [say, says.filter((each) => each === say).length]);
   const told = marked.filter(([, count]) => count).map(([say, count]) => `${count} ${say}`);
-  $("rest-line").hidden = !isWhole();
+  $("rest-line").hidden = !isWhole() || state.also !== null;
   $("rest-line").firstChild.textContent = `${told.join(", ") || "none marked"}; the other ${total - says.length}: `;
   $("save").disabled = !isWhole() && says.length === 0;
-  $("none").hidden = !isWhole() || says.length > 0 || $("rest").value !== "no";
+  $("none").hidden = !isWhole() || state.also !== null || says.length > 0 || $("rest").value !== "no";
 }
 
 function showSaved() {
@@ -595,6 +683,7 @@ function tell(box, text) {
 // -- keys and buttons -------------------------------------------------------------------------------------------------
 
 function setMode(wanted) {
+  if (state.also) leaveAlso();
   state.mode = wanted;
   storage.set(remembered("mode"), wanted);
   show();
@@ -603,6 +692,13 @@ function setMode(wanted) {
 function moveStep(change) {
   state.place = Math.min(Math.max(state.place + change, 0), steps().length - 1);
   showSteps();
+}
+
+function alsoKey(event) {
+  if (/^[1-9]$/.test(event.key)) toggleAlso(Number(event.key) - 1);
+  else if (event.key === "Escape") leaveAlso();
+  else return false;
+  return true;
 }
 
 function stepKey(event) {
@@ -640,7 +736,7 @@ document.addEventListener("keydown", (event) => {
   const pressesItself = ["BUTTON", "A", "SUMMARY"].includes(at?.tagName) && ["Enter", " "].includes(event.key);
   if (pressesItself) return;
   if (event.key in ANYWHERE) ANYWHERE[event.key](event);
-  else if (!state.questions.length || !(isWhole() ? list.key(event) : stepKey(event))) return;
+  else if (!state.questions.length || !(state.also ? alsoKey : isWhole() ? (e) => list.key(e) : stepKey)(event)) return;
   event.preventDefault();
 });
 $("save").addEventListener("click", save);
@@ -651,6 +747,10 @@ $("rest").addEventListener("change", showActions);
 $("mode-whole").addEventListener("click", () => setMode("whole"));
 $("mode-single").addEventListener("click", () => setMode("single"));
 $("help-open").addEventListener("click", () => $("help").showModal());
+$("also").addEventListener("click", (event) => {
+  const button = event.target.closest("button[data-place]");
+  if (button) toggleAlso(Number(button.dataset.place));
+});
 $("single").addEventListener("click", (event) => {
   const button = event.target.closest("button[data-say]");
   if (button) sayStep(button.dataset.say);

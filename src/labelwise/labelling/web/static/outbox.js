@@ -140,6 +140,7 @@ export class Outbox {
         if (entry.kind.startsWith("answer")) body.values = entry.values;
         if (entry.kind === "answer_item") body.whole = entry.whole;
         if (entry.timing) body.timing = entry.timing;
+        if (entry.verified) body.verified = entry.verified;
         const reply = await this.server.post(`/api/${entry.kind}`, body);
         this.settle(entry);
         this.on.saved(entry, reply);
