@@ -190,9 +190,9 @@ def _strategy_worth(
     times = (before + common * np.array(SHARES)) / (before + common)
     start = score(first_share(0.0, by_strategy=False))
     at_random, chosen = ([start, *(score(first_share(s, by)) for s in SHARES[1:])] for by in (False, True))
-    values = (np.array([[found.value or 0.0] for found in arm]) for arm in (chosen, at_random))
-    draws = (np.stack([found.draws for found in arm]) for arm in (chosen, at_random))
-    saved = with_interval(float(time_saved(*values, times)[0]), time_saved(*draws, times))
+    ours, others = (np.array([[found.value or 0.0] for found in arm]) for arm in (chosen, at_random))
+    our_draws, other_draws = (np.stack([found.draws for found in arm]) for arm in (chosen, at_random))
+    saved = with_interval(float(time_saved(ours, others, times)[0]), time_saved(our_draws, other_draws, times))
     return chosen[-1].above(at_random[-1]), saved
 
 
