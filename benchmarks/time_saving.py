@@ -53,7 +53,7 @@ MODEL = "semi_supervised"
 ARMS = {
     "default": {},
     "random": {"strategy": "random", "model": MODEL, "start": START},
-    "random_logistic": {"strategy": "random", "model": "binary_relevance", "start": START},
+    "random_logistic": {"strategy": "random", "model": "binary_relevance", "start": START, "hints": None},
     NAMED: {},
     "unguarded": {"control": 0.05},
     **{
