@@ -275,7 +275,8 @@ class Costs:
             of_labels = np.where(
                 whole, float(self.pick or 0.0) * np.bincount(events, weights=yes, minlength=n), one_by_one
             )
-        seconds = np.where(opened, self.reading(words), 0.0) + np.where(whole, self.open, 0.0) + of_labels
+        opening = np.where(opened, self.reading(words), 0.0) + np.where(whole, self.open, 0.0)
+        seconds: FloatArray = np.asarray(opening + of_labels, dtype=np.float64)
         seconds[~further] = self.switched(seconds[~further], whole[~further])  # to stay with an item is no switch
         return seconds
 

@@ -128,8 +128,8 @@ class Status:
         """The same with the times and misses of one person alone, beside the sum; None sees everybody's."""
         if who is None:
             return self
-        own = {name: tuple(each for each in getattr(self, name) if each.who == who) for name in ("times", "misses")}
-        return replace(self, **own)
+        times = tuple(each for each in self.times if each.who == who)
+        return replace(self, times=times, misses=tuple(each for each in self.misses if each.who == who))
 
     def as_dict(self) -> dict[str, Any]:
         """What the JSON of command and interface has: all but what only the page draws."""

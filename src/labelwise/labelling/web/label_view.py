@@ -50,7 +50,7 @@ def start() -> Response:
 
 @router.get("/label")
 def label(request: Request, user: CurrentUser, project: TheProject) -> Response:
-    shown = {"lease_seconds": project.settings.lease_seconds, "most_verified": MOST_VERIFIED}
+    shown: dict[str, Any] = {"lease_seconds": project.settings.lease_seconds, "most_verified": MOST_VERIFIED}
     return render(request, "label.html.jinja", identity=project.identity, **shown)
 
 
