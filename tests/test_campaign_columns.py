@@ -126,7 +126,7 @@ def test_models_refuse_other_columns_as_scikit_learn_does(name):
 
 
 def test_only_labels_that_somebody_said_yes_to_are_predicted():
-    X, new = frame(), frame(20, seed=1)
+    X, new = frame(), frame(400, seed=1)
     for decision in (lw.ExpectedF1(cautious=False), lw.ExpectedF1("samples", cautious=False), lw.TopLabels(4)):
         campaign = taught(X, decision=decision)
         assert campaign.learnt_labels().tolist() == [True, True, False, False]

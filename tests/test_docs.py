@@ -17,7 +17,8 @@ TOP_PAGES = [ROOT / page for page in ("README.md", "CONTRIBUTING.md", "SECURITY.
 PAGES = sorted([*TOP_PAGES, *(ROOT / "docs").rglob("*.md")])
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 TO_BE_WRITTEN = ("my_", "neighbour_vote", "disagreement", "NeighbourVote")  # what a page lets its reader write
-ROOMS = {path.name for path in (*ROOT.iterdir(), *SOURCE.iterdir()) if path.is_dir()} | {"labelwise"}
+MADE = {"runs", "demo-report", "dist"}  # by commands and benchmarks, not in the repository
+ROOMS = {path.name for path in (*ROOT.iterdir(), *SOURCE.iterdir()) if path.is_dir()} - MADE | {"labelwise"}
 
 
 def name(path: Path) -> str:

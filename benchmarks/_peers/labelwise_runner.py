@@ -23,7 +23,7 @@ class Labelwise:
 
     def ask(self, n: int) -> tuple[np.ndarray, np.ndarray | None]:
         self.questions = self.campaign.ask(n)
-        rows = np.array([self.row_of[question.item] for question in self.questions])
+        rows = np.array([self.row_of[question.item] for question in self.questions], dtype=int)
         if self.campaign.strategy.target == "items":
             return rows, None
         columns = [[self.column_of[name] for name in question.labels] for question in self.questions]

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from labelwise.data import ShardedFeatures
 from labelwise.records import LabelData
 from labelwise.studies.simulate import Result
-from labelwise.studies.study import RunStore, fingerprint, run_key
+from labelwise.studies.study import RUN_FORMAT, RunStore, fingerprint, run_key
 
 SETTINGS = {"model": "m", "seed": 1, "schedule": {"start": 3}}
 RESULT = Result(({"round": 0, "f1": 0.1 + 0.2, "auc": math.nan},), ((("a", None), ("b", "red")),))
@@ -45,7 +45,12 @@ def test_a_file_cut_short_anywhere_is_none(store):
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [(b'"round": 0', b'"round": 1'), (b'"seed": 1', b'"seed": 2'), (b'"format": 3', b'"format": 1')]
+    ("old", "new"),
+    [
+        (b'"round": 0', b'"round": 1'),
+        (b'"seed": 1', b'"seed": 2'),
+        (f'"format": {RUN_FORMAT}'.encode(), b'"format": 1'),
+    ],
 )
 def test_a_changed_figure_setting_or_format_is_none(store, old, new):
     path = store.path(run_key(SETTINGS))

@@ -53,7 +53,7 @@ class HintedModel(LabelModel):
     >>> model.before_answers(data.X[:2]).probabilities().round(2)  # by names alone
     array([[0.68, 0.46], [0.46, 0.68]])
     >>> model.fit(data.X[2:4], [[1, 0], [0, 1]]).posterior(data.X[:2]).probabilities().round(2)
-    array([[0.69, 0.47], [0.47, 0.69]])
+    array([[0.71, 0.49], [0.49, 0.71]])
     """
 
     def __init__(self, model: Any, hints: Callable[[Any], FloatArray]) -> None:
