@@ -52,3 +52,11 @@ def browser() -> Iterator[Any]:
         launched = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield launched
         launched.close()
+
+
+@pytest.fixture
+def context(browser):
+    """A window of its own for each test."""
+    made = browser.new_context(viewport={"width": 1180, "height": 760})
+    yield made
+    made.close()

@@ -20,13 +20,6 @@ NAME = "e => e.ariaLabel || e.textContent.trim() || [...(e.labels ?? [])].map(l 
 
 
 @pytest.fixture
-def context(browser):
-    made = browser.new_context(viewport={"width": 1180, "height": 760})
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def ready(make):
     """A project with forty questions ready, so that nothing waits for a training."""
     project = make(ready=40)

@@ -21,13 +21,6 @@ NO = {"left": False, "low": False, "far": False}
 
 
 @pytest.fixture
-def context(browser):
-    made = browser.new_context(viewport={"width": 1180, "height": 760})
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def long_guard(context):
     """The page with a longer time in which keys are too early, so that a busy machine does not miss it."""
 

@@ -58,13 +58,6 @@ AWAY = """(hours) => {
 
 
 @pytest.fixture
-def context(browser):
-    made = browser.new_context(viewport={"width": 1180, "height": 760})
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def ready(make):
     project = make(ready=40, lease_seconds=7200.0)
     project.refresh()

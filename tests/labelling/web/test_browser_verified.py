@@ -19,13 +19,6 @@ TWICE = """() => {
 
 
 @pytest.fixture
-def context(browser):
-    made = browser.new_context(viewport={"width": 1180, "height": 760})
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def project(make):
     """Fifty points in one corner that all have their labels: the model expects them of the others, too."""
     X = np.random.default_rng(0).standard_normal((50, 2))
