@@ -63,7 +63,9 @@ class PoolVocabulary:
 
     @classmethod
     def of(cls, feature_names: Sequence[str]) -> PoolVocabulary:
-        words, columns, phrases = set(), {}, {}  # type: ignore[var-annotated]
+        words: set[str] = set()
+        columns: dict[str, list[int]] = {}
+        phrases: dict[str, list[tuple[frozenset[str], int]]] = {}
         for column, name in enumerate(feature_names):
             found = words_of(name)
             if len(found) == 1:

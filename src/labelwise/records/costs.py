@@ -181,7 +181,7 @@ class Costs:
             levels = ", ".join(f":{level}" for level in get_args(Level))
             raise ValueError(f"there is no price list {name!r}; there are {', '.join(NAMED)}, each with {levels}")
         make = {"short_text": cls.short_text, "long_text": cls.long_text, "picture": cls.picture}[which]
-        return make(level or "mid")  # type: ignore[arg-type]
+        return make(level or "mid")  # type: ignore[arg-type]  # a Level: looked at above
 
     # -- prices of what is asked --------------------------------------------------------------------------------------
 

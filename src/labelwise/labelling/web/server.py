@@ -426,7 +426,7 @@ class GuardedProtocol(H11Protocol):
 
     guard: Connections
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # narrower, as uvicorn calls it
         super().connection_made(transport)
         if hasattr(transport, "max_size"):
             transport.max_size = READ_BYTES  # asyncio's own reads 256 KiB, for each of hundreds of connections
