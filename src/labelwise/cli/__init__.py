@@ -1,4 +1,4 @@
-"""The `labelwise` command. One small file per command; each reads its input, calls the library, and writes the output.
+"""The `labelwise` command: a small file for each command or for those that belong together; the work is done below.
 
 Exit codes: 0 done, 1 something broke inside, 2 wrong usage or input (one line says what is wrong and how to correct
 it), 3 another worker is running, 4 nothing to ask, 5 the answer was refused (too late, or its label is gone), 6 the

@@ -1,10 +1,12 @@
-"""What commands share: where to print, how to fail, how to read data by name or path; options of several commands."""
+"""What commands share: options, where to print, how to fail, how to read data and open projects."""
 
 from __future__ import annotations
 
+import getpass
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
@@ -23,13 +25,11 @@ from rich.progress import (
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from labelwise.labelling import Project
+    from labelwise.labelling.served import ServedProject
     from labelwise.records import LabelData
 
-OPTIONS = {
-    "labels": "--labels",
-    "text": "--text",
-    "id": "--id",
-}  # of commands that read a table, by the library's names
+OPTIONS = {"labels": "--labels", "text": "--text", "id": "--id"}  # to read a table, by the library's names
 # text= or encoding='latin-1' in a message of the library, not features=100
 ARGUMENT = re.compile(r"( or )?\b([a-z_]+)=(?:('[^']*')|(?=[\s,;.)]|$))")
 INTERRUPTED = 130  # what a shell expects of a command stopped by Ctrl-C
@@ -57,8 +57,24 @@ ReadCostOption = Annotated[
 AnswerCostOption = Annotated[
     str | None, typer.Option(metavar="TIME", help="Price of one yes or no, as 1.7s or 1.7 for seconds.")
 ]
+ProjectPlace = Annotated[str, typer.Argument(metavar="PROJECT", help="A project file, or postgresql://user@host/db.")]
+Who = Annotated[str | None, typer.Option(help="Who answers. Default: the name you are logged in with.")]
+Encoding = Annotated[str | None, typer.Option(help="Encoding of a csv file, such as latin-1. Default: utf-8.")]
+Delimiter = Annotated[str | None, typer.Option(help="Sign between the columns of a csv file, \\t for a tab.")]
+RawCsv = Annotated[bool, typer.Option("--raw-csv", help="Do not mark text that a spreadsheet would run as a formula.")]
+LabelSeparator = Annotated[
+    str | None,
+    typer.Option(help="Sign between labels in one cell, such as ; , or |. Default: detected and reported."),
+]
+TargetF1 = Annotated[float | None, typer.Option(help="F1 to reach, as 0.8: status, page and report tell the time.")]
+WorthAnHour = Annotated[
+    float | None, typer.Option(help="Gain in F1 that an hour is worth, as 0.01: below it the advice is to stop.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 IN_SECONDS = {"": 1.0, "ms": 0.001, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0}
 TIME = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([a-z]*)\s*")
+CSV = {"encoding": "--encoding", "delimiter": "--delimiter", "separator": "--label-separator"}  # for `user_errors`
+PROJECTS_NEED = ("sqlalchemy", "skops")
 
 
 def fail(message: str, code: int = 2) -> typer.Exit:
@@ -198,3 +214,55 @@ def seconds(option: str, text: str | None) -> float | None:
     if match is None or match[2] not in IN_SECONDS:
         raise ValueError(f"{option} {text!r} is no time; write seconds, as 8 or 8s, or another unit: 500ms, 2min, 1h")
     return float(match[1]) * IN_SECONDS[match[2]]
+
+
+def check_extras(also: Iterable[str] = ()) -> None:
+    """Fail with what to install if a package for projects, or one of `also`, is missing."""
+    missing = [package for package in (*PROJECTS_NEED, *also) if find_spec(package) is None]
+    if missing:
+        raise fail(f"projects need {' and '.join(missing)}: pip install 'labelwise[serve]'")
+
+
+@contextmanager
+def opened(location: str, **options: str) -> Iterator[Project]:
+    """A project; what goes wrong with it becomes one line and an exit code, with options as in `user_errors`."""
+    check_extras()
+    from labelwise.labelling import Project  # needs the extras just looked for
+
+    with user_errors(**options), Project(location) as project:
+        yield project
+
+
+@contextmanager
+def served(location: str) -> Iterator[ServedProject]:
+    """The same, without anything to train with."""
+    check_extras()
+    from labelwise.labelling.served import ServedProject  # needs the extras just looked for
+
+    with user_errors(), ServedProject(location) as project:
+        yield project
+
+
+def print_notice(sentence: str) -> None:
+    """Say what was found in a file, on stderr, in the words of the command line."""
+    errors.print(in_options(sentence, CSV))
+
+
+def csv_options(encoding: str | None, delimiter: str | None, separator: str | None = None) -> dict[str, str]:
+    """What of it was given, as `labelwise.read` takes it."""
+    given = {"encoding": encoding, "delimiter": _typed(delimiter), "separator": _typed(separator)}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _typed(sign: str | None) -> str | None:
+    return None if sign is None else sign.replace("\\t", "\t")
+
+
+def person(given: str | None) -> str:
+    """The name that answers are saved under."""
+    if given is not None:
+        return given
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "somebody"

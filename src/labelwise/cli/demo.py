@@ -11,8 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from labelwise.cli._common import INTERRUPTED, at_least_one, errors, fail, progress_bars, user_errors
-from labelwise.cli._projects import check_extras
+from labelwise.cli._common import INTERRUPTED, at_least_one, check_extras, errors, fail, progress_bars, user_errors
 
 if TYPE_CHECKING:
     from labelwise.studies.demo import Demo

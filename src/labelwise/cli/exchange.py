@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelwise.cli._projects import (
+from labelwise.cli._common import (
     CSV,
     Delimiter,
     Encoding,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from labelwise.cli._projects import AsJson, ProjectPlace, Who, opened, person, served
+from labelwise.cli._common import AsJson, ProjectPlace, Who, opened, person, served
 from labelwise.data import read_labels
 
 labels = typer.Typer(

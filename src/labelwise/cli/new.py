@@ -7,18 +7,22 @@ from typing import Annotated, Any
 import typer
 
 from labelwise import models, queries
-from labelwise.cli._common import AnswerCostOption, ReadCostOption, listed, seconds, user_errors
-from labelwise.cli._projects import (
+from labelwise.cli._common import (
     CSV,
+    AnswerCostOption,
     Delimiter,
     Encoding,
     LabelSeparator,
     ProjectPlace,
+    ReadCostOption,
     TargetF1,
     WorthAnHour,
     check_extras,
     csv_options,
+    listed,
     print_notice,
+    seconds,
+    user_errors,
 )
 
 

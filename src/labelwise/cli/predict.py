@@ -8,8 +8,17 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from labelwise.cli._common import at_least_one, errors
-from labelwise.cli._projects import CSV, Delimiter, Encoding, ProjectPlace, RawCsv, csv_options, opened
+from labelwise.cli._common import (
+    CSV,
+    Delimiter,
+    Encoding,
+    ProjectPlace,
+    RawCsv,
+    at_least_one,
+    csv_options,
+    errors,
+    opened,
+)
 from labelwise.data.predictions import prediction_columns, writing_predictions
 
 

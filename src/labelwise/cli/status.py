@@ -1,16 +1,18 @@
-"""`labelwise status`: how a project stands."""
+"""`labelwise status` and `labelwise report`: how a project stands, as text and as one HTML page."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from labelwise.cli._projects import AsJson, ProjectPlace, TargetF1, WorthAnHour, opened
+from labelwise.cli._common import AsJson, ProjectPlace, TargetF1, WorthAnHour, fail, opened
 
 if TYPE_CHECKING:
     from labelwise.labelling.figures.status import LabelStatus, Status
@@ -40,6 +42,29 @@ def status(
         typer.echo(json.dumps(now.as_dict(), indent=2, ensure_ascii=False))
         return
     _print(now)
+
+
+def report(
+    project: ProjectPlace,
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    target_f1: TargetF1 = None,
+    worth_an_hour: WorthAnHour = None,
+) -> None:
+    """Write one self-contained HTML page: figures, labels, agreement, people, and the estimated F1 over people's time.
+
+    **Examples**
+
+    ```
+    labelwise report tickets.db --out tickets.html
+    ```
+    """
+    if find_spec("jinja2") is None:
+        raise fail("reports need jinja2: pip install 'labelwise[plots]'")
+    with opened(project) as found:
+        from labelwise.labelling.figures.report import write_report
+
+        write_report(found, out, target_f1=target_f1, worth_an_hour=worth_an_hour)
+    typer.echo(f"Report: {out}")
 
 
 def _print(now: Status) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from labelwise.cli._projects import AsJson, ProjectPlace, served
+from labelwise.cli._common import AsJson, ProjectPlace, served
 
 user = typer.Typer(no_args_is_help=True, help="Add, list and remove the people who may label on the page.")
 

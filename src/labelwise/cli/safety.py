@@ -1,9 +1,10 @@
-"""`labelwise verify`: whether a project or a backup is sound."""
+"""`labelwise backup`, `restore` and `verify`: a whole project to one file and back, and whether it is sound."""
 
 from __future__ import annotations
 
 import json
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,15 +12,81 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from labelwise.cli._common import patient_bars, user_errors
-from labelwise.cli._projects import AsJson, ProjectPlace, check_extras, person
-from labelwise.data.formats.rows import write_rows
+from labelwise.cli._common import AsJson, ProjectPlace, check_extras, patient_bars, person, user_errors
 
 if TYPE_CHECKING:
     from labelwise.labelling.safety.verify import Verdict
 
 SHOWN = 5  # cases of one problem that are printed; --json has more
 COLUMNS = ("item", "item_name", "who", "asked", "first", "second", "contradicts", "take_back")
+
+
+def backup(
+    project: ProjectPlace,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The backup to write.")],
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE, once the new one is complete.")] = False,
+) -> None:
+    """Write a whole project into one file, while people label and the worker trains.
+
+    FILE contains the project at the moment when the command starts: every answer acknowledged before is in it. It gets
+    its name only when it is complete and checked. It is a SQLite file, even if the project is in PostgreSQL, and needs
+    nothing else to be verified and restored.
+
+    Sessions, sign-in links, tokens of programs, separate picture files and the files that the worker can make again are
+    left out.
+
+    **Examples**
+
+    ```
+    labelwise backup tickets.db tickets-monday.db
+    labelwise backup postgresql://me@server/tickets tickets-monday.db --overwrite
+    ```
+    """
+    check_extras()
+    from labelwise.labelling.figures.wording import counted
+    from labelwise.labelling.safety import backup as copying  # needs the extras just looked for
+
+    with user_errors(), patient_bars() as progress:
+        done = copying.backup(project, file, overwrite=overwrite, progress=progress)
+    told = f"{counted(done.rows['items'], 'item')}, {counted(done.rows['events'], 'event')}"
+    typer.echo(f"{done.location}: {told}")
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup.")],
+    project: Annotated[str, typer.Argument(metavar="PROJECT", help="A new file, or an empty PostgreSQL database.")],
+    copy: Annotated[
+        bool,
+        typer.Option(
+            "--copy", help="Use this if the original project stays in use: the restored one becomes a separate project."
+        ),
+    ] = False,
+    accept_damage: Annotated[
+        bool, typer.Option("--accept-damage", help="Restore even if verify finds events that are not in order.")
+    ] = False,
+) -> None:
+    """Restore a project from a backup, into a new file or an empty PostgreSQL database.
+
+    Nothing is overwritten. The backup is verified first and the project afterwards; if anything fails, nothing is left
+    behind. The users are restored, too; they need a new link to sign in: labelwise user link.
+
+    **Examples**
+
+    ```
+    labelwise restore tickets-monday.db tickets.db
+    labelwise restore tickets-monday.db postgresql://me@server/empty
+    labelwise restore tickets-monday.db try-out.db --copy
+    ```
+    """
+    check_extras()
+    from labelwise.labelling.figures.wording import counted
+    from labelwise.labelling.safety import backup as copying  # needs the extras just looked for
+
+    with user_errors(accept_damage="--accept-damage"), patient_bars() as progress:
+        done = copying.restore(file, project, copy=copy, accept_damage=accept_damage, progress=progress)
+    typer.echo(f"{done.location}: {counted(done.rows['items'], 'item')}, {counted(done.rows['events'], 'event')}")
+    if done.rows["users"]:
+        typer.echo(f"users need a new link to sign in: labelwise user link {done.location} NAME")
 
 
 def verify(
@@ -64,6 +131,8 @@ def verify(
             _repair(project, verdict, keep, yes)
             verdict = verifying.verify(project)
         if doubled is not None:
+            from labelwise.data.formats.rows import write_rows  # loads scikit-learn, which checking does without
+
             write_rows(verdict.as_dict()["doubled"], str(doubled), COLUMNS)
     if as_json:
         typer.echo(json.dumps(verdict.as_dict(), indent=2, ensure_ascii=False))
@@ -112,10 +181,8 @@ def _advise(verdict: Verdict) -> None:
 
 
 def _repair(project: str, verdict: Verdict, keep: Path | None, yes: bool) -> None:
-    from contextlib import closing
-
     from labelwise.labelling.figures.wording import counted
-    from labelwise.labelling.safety.backup import backup
+    from labelwise.labelling.safety import backup as copying
     from labelwise.labelling.safety.doubled import repair
     from labelwise.labelling.safety.verify import DAMAGED, Damaged
     from labelwise.labelling.store import Store
@@ -130,7 +197,7 @@ def _repair(project: str, verdict: Verdict, keep: Path | None, yes: bool) -> Non
     question = f"Back up to {kept}, then take back {counted(len(clear), 'answer')} given twice?"
     if not yes and not typer.confirm(question, err=True):
         raise typer.Exit(verdict.exit_code)
-    backup(project, kept)
+    copying.backup(project, kept)
     with closing(Store.open(project)) as store:
         undone = repair(store, clear, person(None))
     typer.echo(f"backup: {kept}; taken back: {counted(len(undone), 'answer')}", err=True)
