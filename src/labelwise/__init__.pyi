@@ -18,6 +18,7 @@ from labelwise.decisions import TunedThreshold as TunedThreshold
 from labelwise.labelling import Project as Project
 from labelwise.models import AutoModel as AutoModel
 from labelwise.models import BinaryRelevance as BinaryRelevance
+from labelwise.models import BlockModel as BlockModel
 from labelwise.models import CompressedLabelGP as CompressedLabelGP
 from labelwise.models import CooccurrenceFactors as CooccurrenceFactors
 from labelwise.models import CooccurrenceTransfer as CooccurrenceTransfer
@@ -44,6 +45,7 @@ from labelwise.queries import SingleLabelLoss as SingleLabelLoss
 from labelwise.queries import TargetEntropy as TargetEntropy
 from labelwise.queries import Uncertainty as Uncertainty
 from labelwise.records import Answer as Answer
+from labelwise.records import Block as Block
 from labelwise.records import Costs as Costs
 from labelwise.records import Label as Label
 from labelwise.records import LabelData as LabelData

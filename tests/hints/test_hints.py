@@ -106,7 +106,8 @@ def test_nothing_to_say_is_none(changes):
 
 def test_features_below_zero_are_no_words():
     data, _ = pool()
-    assert PoolWords.of(LabelData.from_arrays(-data.X, label_names=["Football"], feature_names=WORDS)) is None
+    assert PoolWords.of(-data.X, WORDS) is None
+    assert learn_hints(LabelData.from_arrays(-data.X, label_names=["Football"], feature_names=WORDS)) is None
 
 
 def test_no_hint_no_scores_and_a_wrong_one_is_refused():
@@ -135,3 +136,44 @@ def test_descriptions_are_hints_too():
     described = data.with_labels({"b47": "apple trees"})
     assert learn_hints(described).says().all()
     assert hints.BY_NAME.keys() == {"lexical", "semantics"}
+
+
+def beside(data, **kinds):
+    """The data with columns of other kinds beside the words."""
+    rng = np.random.default_rng(3)
+    for name, kind in kinds.items():
+        data = data.with_block(rng.normal(size=(data.n_items, 3)), name, kind)
+    return data
+
+
+@pytest.mark.parametrize("name", ["lexical", "semantics"])
+def test_hints_of_words_look_at_words_alone(name):
+    data, _ = pool()
+    wide = beside(data, sizes="numbers", gpt="opinions")
+    alone, found = learn_hints(data, [name]), learn_hints(wide, [name])
+    assert found.names == alone.names
+    assert_allclose(found(wide.X), alone(data.X), atol=1e-12)
+
+
+def test_a_hint_is_fitted_to_each_block_of_its_kind():
+    class FirstColumn:
+        kind = "opinions"
+
+        def fit(self, pool, labels):
+            assert pool.feature_names[0] == f"{pool.block.name}[0]"
+            return None if pool.block.name == "silent" else FittedFirstColumn(len(labels))
+
+    class FittedFirstColumn:
+        def __init__(self, q):
+            self.q = q
+
+        def scores(self, X):
+            return np.repeat(X.toarray()[:, :1], self.q, axis=1)
+
+    data, _ = pool()
+    wide = beside(data, gpt="opinions", silent="opinions", rules="opinions", sizes="numbers")
+    found = learn_hints(wide, [FirstColumn()])
+    assert found.names == ("FirstColumn of gpt", "FirstColumn of rules")
+    first = wide.X.toarray()[:, [8, 14]]
+    assert_allclose(found(wide.X)[:, :, 0].T, (first - first.mean(axis=0)) / first.std(axis=0))
+    assert learn_hints(data, [FirstColumn()]) is None

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from labelwise import Answer, Campaign, LabelData, labelling
 from labelwise.labelling import NothingToAsk, Project, ProjectError
@@ -232,3 +233,17 @@ def test_the_package_finds_projects_without_importing_them_first():
     assert labelwise.Project is labelling.Project
     with pytest.raises(AttributeError, match="no attribute 'Projekt'"):
         _ = labelwise.Projekt
+
+
+def test_numbers_in_blocks_stay_in_blocks(tmp_path):
+    rng = np.random.default_rng(0)
+    data = LabelData.from_arrays(sp.csr_array(np.eye(12)), label_names=["a", "b"])
+    data = data.with_block(rng.random((12, 2)), "gpt", "opinions").with_block(rng.random((12, 3)), "mine", "vectors")
+    with Project.create(tmp_path / "p.db", data) as project:
+        for _ in range(8):
+            lease = project.ask(who="ann")[0]
+            project.service.answer(lease.token, {"a": lease.question.item < "4", "b": False})
+        campaign = project.campaign()
+        assert campaign.data.blocks == data.blocks
+        assert campaign.fitted().blocks == data.blocks
+        assert project.predict().probabilities.shape == (12, 2)

@@ -1,6 +1,7 @@
 """LabelData, Question and Answer: every way users bring labels in, and every way it can go wrong."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
+from numpy.testing import assert_array_equal
 
-from labelwise import Answer, LabelData, Question
+from labelwise import Answer, Block, LabelData, Question
 from labelwise.records.label_data import as_features, check_unique
 
 NAN = float("nan")
@@ -434,3 +436,64 @@ def test_it_shows_its_size_and_not_its_contents():
     assert repr(data) == ("LabelData(1000 items, 2 features, 300 labels ('l0', 'l1', 'l2', 'l3', 'l4', ...), 0% known)")
     assert repr(LabelData.from_arrays(X3, TRUE3)).endswith("100% known)")
     assert "nothing known" in repr(LabelData.from_arrays(np.empty((0, 2)), np.empty((0, 3))))
+
+
+def in_blocks():
+    words = sp.csr_array(np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]))
+    data = LabelData.from_arrays(words, label_names=["a"], feature_names=["red", "blue"])
+    data = data.with_block(np.array([[0.1], [0.2], [0.3]]), "gpt", "opinions", feature_names=["a by gpt"])
+    return data.with_block(np.array([[5.0, 6.0], [7.0, 8.0], [9.0, 1.0]]), "mine", "vectors", encoder="minilm")
+
+
+def test_blocks_stand_side_by_side_and_go_along():
+    data = in_blocks()
+    assert [(b.name, b.kind, b.start, b.stop) for b in data.blocks] == [
+        ("words", "words", 0, 2),
+        ("gpt", "opinions", 2, 3),
+        ("mine", "vectors", 3, 5),
+    ]
+    assert data.feature_names == ("red", "blue", "a by gpt", "mine[0]", "mine[1]")
+    assert_array_equal(data.X.toarray()[1], [0, 2, 0.2, 7, 8])
+    for other in (data.take([2, 0]), data.hide(), data.with_label("b"), data.take([0]).with_items(data.take([1]))):
+        assert other.blocks == data.blocks
+    assert data.blocks[2].encoder == "minilm"
+    assert_array_equal(data.blocks[2].of(data.X).toarray(), [[5, 6], [7, 8], [9, 1]])
+
+
+def test_without_opinions_is_what_models_see():
+    seen = in_blocks().without_opinions()
+    assert seen.feature_names == ("red", "blue", "mine[0]", "mine[1]")
+    assert [(b.name, b.start, b.stop, b.encoder) for b in seen.blocks] == [
+        ("words", 0, 2, ""),
+        ("mine", 2, 4, "minilm"),
+    ]
+    assert_array_equal(seen.X.toarray()[0], [1, 0, 5, 6])
+    assert seen.without_opinions() is seen
+
+
+def test_the_first_block_of_a_table_without_features_is_the_one_that_is_added():
+    empty = LabelData.from_arrays(np.empty((2, 0)), label_names=["a"])
+    assert [b.name for b in empty.with_block(np.eye(2), "mine", "vectors").blocks] == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "message"),
+    [
+        ([("a", "words", 0, 1)], "end at column 1, but X has 2"),
+        ([("a", "words", 0, 1), ("a", "numbers", 1, 2)], "two blocks of features are called 'a'"),
+        ([("a", "words", 1, 2)], "begins at column 1, expected 0"),
+        ([("a", "sounds", 0, 2)], "must be one of words, vectors, numbers, categories, opinions, got 'sounds'"),
+    ],
+)
+def test_blocks_that_do_not_fit_are_refused(blocks, message):
+    with pytest.raises(ValueError, match=message):
+        LabelData.from_arrays(np.eye(2), label_names=["a"], blocks=[Block(*each) for each in blocks])
+
+
+def test_blocks_of_other_items_must_be_the_same():
+    data = in_blocks()
+    other = replace(data, blocks=(Block("words", "words", 0, 2), Block("rest", "numbers", 2, 5)))
+    with pytest.raises(ValueError, match=r"have the blocks words \(words, 2 columns\), rest .*, expected the blocks"):
+        data.with_items(replace(other, item_ids=("x", "y", "z")))
+    with pytest.raises(ValueError, match="block 'x' has 2 rows, but there are 3 items"):
+        data.with_block(np.eye(2), "x", "vectors")

@@ -17,6 +17,7 @@ from labelwise.campaign.guard import Guard, evidence_point, strategy_evidence
 from labelwise.campaign.new_labels import GuessLearner, HintLearner, NewLabel, with_room
 from labelwise.campaign.questions import as_questions, by_item, check_number, embed_rows, interleave
 from labelwise.campaign.standing import Standing, Told, stand
+from labelwise.models.semi_supervised import for_blocks
 from labelwise.numerics.choosing import random_items, random_pairs
 from labelwise.posterior import LabelPosterior, LimitedPosterior
 from labelwise.posterior.wrapped import StreamedPosterior
@@ -441,10 +442,10 @@ class Campaign:
     def _model_with_pool(self) -> Any:
         """The model; one with `learn_pool` has been shown the features of all items, once, if they are in memory."""
         X = self._data.X
-        if not hasattr(self.model, "learn_pool") or in_shards(X):
-            return self.model
         if self._shown is None or self._shown[0] is not self.model or self._shown[1] is not X:
-            self._shown = (self.model, X, self.model.learn_pool(X))
+            model = for_blocks(self.model, self._data.blocks)
+            learns = hasattr(model, "learn_pool") and not in_shards(X)
+            self._shown = (self.model, X, model.learn_pool(X) if learns else model)
         return self._shown[2]
 
     def _learner(self, told: Told, unfitted: Any = None) -> Callable[[npt.NDArray[np.bool_]], Any]:
@@ -475,7 +476,8 @@ class Campaign:
 
     def _wanted(self, known: Callable[[], LabelData]) -> dict[str, Any]:
         """What the strategy wants to see beside beliefs."""
-        extra: dict[str, Any] = {"known": known()} if getattr(self.strategy, "looks_at_answers", False) else {}
+        looks = getattr(self.strategy, "looks_at_answers", False)
+        extra: dict[str, Any] = {"known": known().without_opinions()} if looks else {}
         if self.priced and getattr(self.strategy, "looks_at_costs", False):
             extra["costs"] = self.costs.of_labels(self._data.label_names)
         return extra

@@ -18,9 +18,10 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, clone
 
 from labelwise.campaign.questions import did_you_mean
-from labelwise.hints.base import DEFAULT_HINTS, PoolHints, PoolWords, checked_hints, learn_hints
+from labelwise.hints.base import DEFAULT_HINTS, Pool, PoolHints, checked_hints, learn_hints
 from labelwise.models.hinted import HintedModel
 from labelwise.numerics.arrays import BoolArray, FloatArray
+from labelwise.numerics.blocks import model_columns
 from labelwise.numerics.feature_scaling import PreparedFeatures, learn_features
 from labelwise.numerics.moved_beliefs import log_odds
 from labelwise.numerics.recovery.label_sketches import SketchSettings, SketchSums, sketch_rows
@@ -217,8 +218,9 @@ class GuessLearner:
 
     @cached_property
     def _prepare(self) -> PreparedFeatures:
-        X = self._data.X
-        return learn_features(X[spread_rows(X.shape[0])] if in_shards(X) else X, "auto")
+        X, blocks = self._data.X, self._data.blocks
+        sample = X[spread_rows(X.shape[0])] if in_shards(X) else X
+        return replace(learn_features(model_columns(sample, blocks), "auto"), blocks=blocks)
 
     def blend(
         self, beliefs: LabelPosterior, X: Any, model: Any, training: Callable[[int], Training], n: int, refit: int
@@ -347,7 +349,7 @@ class HintLearner:
 
     def __init__(self, hints: str | Iterable[Any] | None) -> None:
         self._chosen = checked_hints(DEFAULT_HINTS if isinstance(hints, str) and hints == "auto" else hints or ())
-        self._pool: tuple[Any, PoolWords | None] = (None, None)  # features, and what was learnt of them
+        self._pool: tuple[Any, Pool | None] = (None, None)  # features, and what was learnt of them
         self._found: tuple[LabelData | None, PoolHints | None] = (None, None)
 
     def of(self, data: LabelData) -> PoolHints | None:
@@ -356,9 +358,8 @@ class HintLearner:
             return None
         if self._found[0] is not data:
             if self._pool[0] is not data.X:
-                self._pool = (data.X, PoolWords.of(data))
-            pool = self._pool[1]
-            self._found = (data, None if pool is None else learn_hints(data, self._chosen, pool))
+                self._pool = (data.X, Pool.of(data))
+            self._found = (data, learn_hints(data, self._chosen, self._pool[1]))
         return self._found[1]
 
     def wrap(self, model: Any, data: LabelData) -> Any:

@@ -14,7 +14,7 @@ from sklearn.utils.extmath import randomized_svd
 from labelwise.hints.words import PoolVocabulary, term_weights
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.feature_scaling import unit_rows
-from labelwise.records import LabelData, in_shards
+from labelwise.records import Block, LabelData, in_shards
 from labelwise.records.labels import Label
 
 SAMPLE = 20_000  # rows, evenly spread, that a pool is learnt from
@@ -32,9 +32,23 @@ class FittedHint(Protocol):
 
 
 class Hint(Protocol):
-    """Learns what it needs of a pool and its labels, without any answer."""
+    """Learns what it needs of a pool and its labels, without any answer.
 
-    def fit(self, pool: PoolWords, labels: Sequence[Label]) -> FittedHint: ...
+    A class attribute `kind` says which blocks of features it reads, "words" where there is none. It is fitted to each
+    block of that kind: to a `PoolWords` of words, otherwise to a `PoolBlock`; its scores are then asked of the columns
+    of that block. None: it has nothing to say of this block.
+    """
+
+    def fit(self, pool: Any, labels: Sequence[Label]) -> FittedHint | None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class PoolBlock:
+    """One block of the features of a pool: (n, d) of the pool, or a sample of it, and the names of the columns."""
+
+    X: Any
+    block: Block
+    feature_names: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,16 +68,14 @@ class PoolWords:
     is_counts: bool
 
     @classmethod
-    def of(cls, data: LabelData) -> PoolWords | None:
+    def of(cls, X: Any, feature_names: Sequence[str] | None) -> PoolWords | None:
         """None where the features have no names, or may be negative: then they are no terms."""
-        if data.feature_names is None or data.n_items == 0:
+        if feature_names is None or X.shape[0] == 0:
             return None
-        rows = np.unique(np.linspace(0, data.n_items - 1, min(data.n_items, SAMPLE)).astype(np.intp))
-        X = data.X[rows] if in_shards(data.X) or rows.size < data.n_items else data.X
         X = sp.csr_array(X)
         if X.nnz == 0 or X.data.min() < 0:
             return None
-        return cls(X, PoolVocabulary.of(data.feature_names), bool((X.data == np.rint(X.data)).all()))
+        return cls(X, PoolVocabulary.of(feature_names), bool((X.data == np.rint(X.data)).all()))
 
     @cached_property
     def term_weights(self) -> FloatArray:
@@ -82,6 +94,54 @@ class PoolWords:
             return np.zeros((X.shape[1], 0)), np.zeros(0)
         _, sizes, axes = randomized_svd(X, k, n_iter=SVD_PASSES, random_state=0)
         return axes.T, sizes
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """A sample of the items, and each block of their features ready for the hints that read its kind."""
+
+    X: Any  # (n, d)
+    blocks: tuple[tuple[Block, PoolWords | PoolBlock], ...]
+
+    @classmethod
+    def of(cls, data: LabelData) -> Pool:
+        """Features without blocks are taken for words, if they can be."""
+        n = data.n_items
+        rows = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.intp)) if n else np.empty(0, dtype=np.intp)
+        X = data.X[rows] if in_shards(data.X) or rows.size < n else data.X
+        found: list[tuple[Block, PoolWords | PoolBlock]] = []
+        for block in data.blocks or (Block("words", "words", 0, data.n_features),):
+            names = None if data.feature_names is None else data.feature_names[block.start : block.stop]
+            part = block.of(X)
+            pool = PoolWords.of(part, names) if block.kind == "words" else PoolBlock(part, block, names)
+            if pool is not None:
+                found.append((block, pool))
+        return cls(X, tuple(found))
+
+    def fit(self, hint: Hint, labels: Sequence[Label]) -> list[tuple[str, FittedHint]]:
+        """The hint fitted to each block that it reads, with its name: with that of the block where there are several.
+
+        A block that is alone is handed on as it is.
+        """
+        own = [(block, pool) for block, pool in self.blocks if block.kind == getattr(hint, "kind", "words")]
+        found: list[tuple[str, FittedHint]] = []
+        for block, pool in own:
+            fitted = hint.fit(pool, labels)
+            if fitted is not None:
+                name = type(hint).__name__ + (f" of {block.name}" if len(own) > 1 else "")
+                found.append((name, fitted if block.width == self.X.shape[1] else HintOfBlock(fitted, block)))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class HintOfBlock:
+    """A fitted hint that is shown the columns of its block."""
+
+    hint: FittedHint
+    block: Block
+
+    def scores(self, X: Any) -> FloatArray:
+        return self.hint.scores(self.block.of(X))
 
 
 def prepared(X: Any, weights: FloatArray | None) -> sp.csr_array:
@@ -134,19 +194,19 @@ class PoolHints:
         return self  # nothing in it ever changes
 
 
-def learn_hints(
-    data: LabelData, hints: Iterable[Any] = DEFAULT_HINTS, pool: PoolWords | None = None
-) -> PoolHints | None:
+def learn_hints(data: LabelData, hints: Iterable[Any] = DEFAULT_HINTS, pool: Pool | None = None) -> PoolHints | None:
     """The hints of a pool, by name or as objects; None where none of them has anything to say of any label.
 
     `pool` is what was learnt of the same items before, to be used again when only the labels have changed.
     """
     chosen = checked_hints(hints)
-    pool = PoolWords.of(data) if pool is None else pool
-    if pool is None or not chosen:
+    if not chosen:
         return None
-    names = [type(hint).__name__ for hint in chosen]
-    found = PoolHints.of(names, [hint.fit(pool, data.labels) for hint in chosen], pool.X)
+    pool = Pool.of(data) if pool is None else pool
+    fitted = [each for hint in chosen for each in pool.fit(hint, data.labels)]
+    if not fitted:
+        return None
+    found = PoolHints.of([name for name, _ in fitted], [hint for _, hint in fitted], pool.X)
     return found if found.says().any() else None
 
 

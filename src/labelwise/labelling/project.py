@@ -332,7 +332,8 @@ def _features(data: LabelData, text: str | None, images: str | None) -> dict[str
             if data.items is None:
                 raise ProjectError(f"there are no items to make features of by {kind}={field!r}")
             return {"kind": kind, "field": field or None}
-    spec = {"kind": "numbers", "width": data.n_features, "sparse": bool(sp.issparse(data.X))}
+    spec: dict[str, Any] = {"kind": "numbers", "width": data.n_features, "sparse": bool(sp.issparse(data.X))}
+    spec |= {"blocks": [asdict(block) for block in data.blocks]} if data.blocks else {}
     return spec if data.feature_names is None else {**spec, "names": list(data.feature_names)}
 
 

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from scipy.stats import rankdata
 
 from labelwise.numerics.arrays import FloatArray
+from labelwise.numerics.blocks import Block, model_columns
 from labelwise.numerics.gp.kernels import squared_norms
 
 MAX_SHORT_FEATURES = 10  # dense features up to which the length of a row counts
@@ -145,8 +146,10 @@ class PreparedFeatures:
 
     scaling: FeatureScaling
     term_weight: FloatArray | None = None  # (d,) or None: columns are left to `scaling`
+    blocks: tuple[Block, ...] = ()  # of the rows that it is given, of which opinions are left out
 
     def __call__(self, X: Any) -> Any:
+        X = model_columns(X, self.blocks)
         if self.term_weight is not None:
             X = sp.csr_array(X).astype(np.float64)
             X = unit_rows(sp.csr_array((X.data * self.term_weight[X.indices], X.indices, X.indptr), shape=X.shape))

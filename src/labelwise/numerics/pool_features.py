@@ -6,7 +6,9 @@ that what was learnt of one word holds for its neighbours, too: latent semantic 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,14 +16,17 @@ import scipy.sparse as sp
 from sklearn.utils.extmath import randomized_svd
 
 from labelwise.numerics.arrays import BoolArray, FloatArray
-from labelwise.numerics.feature_scaling import unit_rows
-from labelwise.numerics.gp.search import Fixed, KernelSearch, choose_parts
+from labelwise.numerics.blocks import Block, join_columns
+from labelwise.numerics.feature_scaling import FeatureScaling, learn_scaling, unit_rows
+from labelwise.numerics.gp.search import Fixed, KernelSearch, SearchPart, choose_parts, climb, weighted_parts
 
 RANK = 100  # main directions of the pool
 MIN_SIZE = 200  # items and features below which there is nothing to find that the features do not say themselves
 MAX_ROWS = 4000  # of the pool that the directions are found on
 POWER_STEPS = 4  # of the randomised singular value decomposition (Halko et al., SIAM Review 2011)
 SEARCH_ROWS = 300  # answered items that decide between the weightings
+DENSE_KINDS = ("vectors", "numbers")  # of blocks with hardly a zero
+SHARE_STEP, MAX_SHARE_STEPS, SHARE_SD = np.log(2.0), 5, 1.5  # in the logarithm of a block's share
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +76,10 @@ class PoolFeatures:
     def _keep(self, pool: sp.csr_array, rows: sp.csr_array | None) -> None:
         object.__setattr__(self, "_of_pool", (pool, rows))
 
+    def forgetful(self) -> PoolFeatures:
+        """The same without the pool."""
+        return PoolFeatures(self.weights, self.directions)
+
     def __deepcopy__(self, memo: Any) -> PoolFeatures:
         """Itself: what it computes never changes, and copies of a model may share it."""
         return self
@@ -80,16 +89,97 @@ class PoolFeatures:
         return {"weights": self.weights, "directions": self.directions}
 
 
-def learn_pool_features(X: Any) -> tuple[PoolFeatures, ...]:
+@dataclass(frozen=True, eq=False)
+class BlockFeatures:
+    """Blocks of features side by side, each scaled in its own way and multiplied by the square root of its share.
+
+    An inner product is then the sum of those within the blocks, weighted by shares that sum to one.
+
+    Examples
+    --------
+    >>> blocks = Block("a", "vectors", 0, 2), Block("b", "vectors", 2, 3)
+    >>> features = BlockFeatures(blocks, (FeatureScaling(unit_rows=True),) * 2, (0.75, 0.25))
+    >>> (features(np.array([[3.0, 4.0, 2.0]])) ** 2).round(2)
+    array([[0.27, 0.48, 0.25]])
+    """
+
+    blocks: tuple[Block, ...]
+    scalings: tuple[FeatureScaling | PoolFeatures, ...]  # of each block
+    shares: tuple[float, ...] | None = None  # None: to be found by evidence, see `most_evident`; until then all equal
+    _of_pool: ClassVar[tuple[Any, list[Any]] | None] = None  # the pool and its scaled blocks
+
+    def __call__(self, X: Any) -> Any:
+        """(n, d') the features of these rows, csr where a block is."""
+        shares = self.shares or (1.0 / len(self.blocks),) * len(self.blocks)
+        return join_columns([rows * np.sqrt(share) for rows, share in zip(self.rows(X), shares, strict=True)])
+
+    def rows(self, X: Any) -> list[Any]:
+        """The scaled rows of each block; those of the pool are computed once."""
+        if self._of_pool is not None and _same_memory(X, self._of_pool[0]):
+            return self._of_pool[1]
+        return [scale(_densified(b, b.of(X))) for b, scale in zip(self.blocks, self.scalings, strict=True)]
+
+    def keep(self, pool: Any) -> BlockFeatures:
+        """Itself; the rows of this pool are computed now."""
+        object.__setattr__(self, "_of_pool", (pool, self.rows(pool)))
+        return self
+
+    def with_shares(self, shares: tuple[float, ...]) -> BlockFeatures:
+        made = replace(self, shares=shares)
+        object.__setattr__(made, "_of_pool", self._of_pool)
+        return made
+
+    def __deepcopy__(self, memo: Any) -> BlockFeatures:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"blocks": self.blocks, "scalings": self.scalings, "shares": self.shares}
+
+
+def _densified(block: Block, X: Any) -> Any:
+    return X.toarray() if sp.issparse(X) and block.kind in DENSE_KINDS else X
+
+
+def learn_block_features(X: Any, blocks: tuple[Block, ...]) -> tuple[BlockFeatures, ...]:
+    """Words, vectors and categories in rows of unit length, numbers standardised, all with the same share.
+
+    Nothing where there is one block only: models scale that themselves.
+    """
+    return () if len(blocks) < 2 else (_block_features(X, blocks, {}),)
+
+
+def _block_features(X: Any, blocks: tuple[Block, ...], of_words: dict[str, PoolFeatures]) -> BlockFeatures:
+    def scaling(block: Block) -> FeatureScaling | PoolFeatures:
+        if block.name in of_words:
+            return of_words[block.name]
+        if block.kind == "numbers":
+            return learn_scaling(_densified(block, block.of(X)), "auto")
+        return FeatureScaling(unit_rows=True)
+
+    return BlockFeatures(blocks, tuple(map(scaling, blocks))).keep(X)
+
+
+def learn_pool_features(X: Any, blocks: tuple[Block, ...] = ()) -> tuple[PoolFeatures | BlockFeatures, ...]:
     """Two weightings of the columns, none and rarity (inverse document frequency), with the directions of each.
 
     Nothing where features are dense, or where there are too few of them or of items. Rarity helps where features are
     counts, or words of short texts, and harms where long texts were weighted already: answers decide, see
-    `most_evident`.
+    `most_evident`. Of several blocks only words are weighted, and have directions.
 
     >>> len(learn_pool_features(np.eye(300))), len(learn_pool_features(sp.csr_array(np.eye(300))))
     (0, 2)
     """
+    if len(blocks) < 2:
+        return _learn_words(X)
+    words = {block.name: _learn_words(block.of(X)) for block in blocks if block.kind == "words"}
+    n_weightings = max(map(len, words.values()), default=0) or 1
+    return tuple(
+        _block_features(X, blocks, {name: found[kind].forgetful() for name, found in words.items() if found})
+        for kind in range(n_weightings)
+    )
+
+
+def _learn_words(X: Any) -> tuple[PoolFeatures, ...]:
     if not sp.issparse(X) or min(X.shape) < MIN_SIZE:
         return ()
     X = sp.csr_array(X, dtype=np.float64)
@@ -100,17 +190,58 @@ def learn_pool_features(X: Any) -> tuple[PoolFeatures, ...]:
 
 
 def most_evident(
-    candidates: tuple[PoolFeatures, ...], X: Any, Y: BoolArray, observed: BoolArray
-) -> PoolFeatures | None:
-    """The features under which the answers have the highest evidence, by a linear kernel; None of none."""
-    if len(candidates) < 2:
-        return candidates[0] if candidates else None
+    candidates: tuple[PoolFeatures | BlockFeatures, ...], X: Any, Y: BoolArray, observed: BoolArray
+) -> PoolFeatures | BlockFeatures | None:
+    """The features under which the answers have the highest evidence, by a linear kernel; None of none.
+
+    The shares of blocks are chosen in the same way.
+    """
+    if not candidates:
+        return None
+    if len(candidates) == 1 and (isinstance(candidates[0], PoolFeatures) or candidates[0].shares is not None):
+        return candidates[0]
+    judged = [_judged(features, X, Y, observed) for features in candidates]
+    return max(judged, key=lambda each: each[0])[1]
+
+
+def _judged(
+    features: PoolFeatures | BlockFeatures, X: Any, Y: BoolArray, observed: BoolArray
+) -> tuple[float, PoolFeatures | BlockFeatures]:
     order = np.arange(len(Y), dtype=float)  # the first rows decide, where there are many
-    scores = [
-        KernelSearch(choose_parts(features(X), Y, observed, SEARCH_ROWS, order), Fixed()).best("linear").score
-        for features in candidates
-    ]
-    return candidates[int(np.argmax(scores))]
+    if isinstance(features, PoolFeatures):
+        parts = choose_parts(features(X), Y, observed, SEARCH_ROWS, order)
+        return KernelSearch(parts, Fixed()).best("linear").score, features
+    by_block = [choose_parts(rows, Y, observed, SEARCH_ROWS, order) for rows in features.rows(X)]
+    score, shares = best_shares(by_block)
+    return score, features.with_shares(shares)
+
+
+def best_shares(by_block: list[list[SearchPart]]) -> tuple[float, tuple[float, ...]]:
+    """The log evidence, with a weak prior, of the best shares of blocks, and these: uphill, one block after another.
+
+    Shares are proportional to exp θ, with θ normal around 0.
+    """
+    seen: dict[tuple[float, ...], float] = {}
+
+    def score(theta: FloatArray) -> float:
+        key = tuple(np.round(theta - theta[0], 9).tolist())  # only differences count
+        if key not in seen:
+            evidence = KernelSearch(weighted_parts(by_block, _shares(theta)), Fixed()).best("linear").score
+            seen[key] = float(evidence - 0.5 * np.sum((theta - theta.mean()) ** 2) / SHARE_SD**2)
+        return seen[key]
+
+    theta = np.zeros(len(by_block))
+    for axis in np.eye(len(by_block))[1 if len(by_block) == 2 else 0 :]:
+        theta = theta + axis * climb(partial(_along, score, theta, axis), 0.0, SHARE_STEP, MAX_SHARE_STEPS)
+    return score(theta), tuple(_shares(theta).tolist())
+
+
+def _along(score: Callable[[FloatArray], float], theta: FloatArray, axis: FloatArray, step: float) -> float:
+    return score(theta + step * axis)
+
+
+def _shares(theta: FloatArray) -> FloatArray:
+    return np.asarray(np.exp(theta) / np.exp(theta).sum())
 
 
 def main_directions(X: sp.csr_array, k: int) -> FloatArray:
@@ -124,13 +255,15 @@ def main_directions(X: sp.csr_array, k: int) -> FloatArray:
     return np.ascontiguousarray((V * np.where(largest < 0, -1.0, 1.0)[:, None]).T)
 
 
-def _same_memory(X: sp.csr_array, other: sp.csr_array) -> bool:
+def _same_memory(X: Any, other: Any) -> bool:
     """Whether two arrays are made of the same numbers in memory, not only of equal ones.
 
     >>> X = sp.csr_array(np.eye(2))
     >>> _same_memory(sp.csr_array(X), X), _same_memory(X.copy(), X)
     (True, False)
     """
+    if X is other or not (sp.issparse(X) and sp.issparse(other)):
+        return X is other
     places = [[part.ctypes.data for part in (each.data, each.indices, each.indptr)] for each in (X, other)]
     return X.shape == other.shape and X.nnz == other.nnz and places[0] == places[1]
 

@@ -1,3 +1,4 @@
+from labelwise.numerics.blocks import Block as Block
 from labelwise.records.asking import Answer as Answer
 from labelwise.records.asking import Question as Question
 from labelwise.records.asking import Timing as Timing

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from labelwise.numerics.blocks import Block, Kind, check_blocks, feature_blocks, join_columns, model_columns
 from labelwise.numerics.user_arrays import as_numbers, is_frame, sparse_labels
 from labelwise.records.labels import Label, as_labels
 
@@ -38,6 +39,9 @@ class LabelData:
     labels : tuple of Label
         What the labels mean. They are put into the order of `label_names`; a label that is not among them has a name
         and nothing else.
+    blocks : tuple of Block
+        Columns of X of different kinds: words, vectors, numbers, categories, opinions. Empty: all are of one kind.
+        Models see every block but opinions, which only hints read.
 
     `LabelData.from_arrays` builds one from what users usually hold.
 
@@ -58,6 +62,7 @@ class LabelData:
     feature_names: tuple[str, ...] | None = None
     items: tuple[Any, ...] | None = None
     labels: tuple[Label, ...] = ()
+    blocks: tuple[Block, ...] = ()
 
     def __post_init__(self) -> None:
         n, d = self.X.shape
@@ -72,6 +77,8 @@ class LabelData:
         check_unique("item id", self.item_ids)
         check_unique("label name", self.label_names)
         object.__setattr__(self, "labels", _by_name(self.labels, self.label_names))
+        object.__setattr__(self, "blocks", tuple(self.blocks))
+        check_blocks(self.blocks, d)
         if not in_shards(self.X):
             _check_finite(self.X)
         object.__setattr__(self, "Y", _tidy("Y", self.Y, (n, q)))
@@ -106,6 +113,7 @@ class LabelData:
         feature_names: Iterable[str] | None = None,
         items: Sequence[Any] | None = None,
         labels: Iterable[Any] | None = None,
+        blocks: Iterable[Block] = (),
     ) -> LabelData:
         """Build from dense arrays, sparse matrices or data frames; NaN in a dense Y, or Y=None, means unknown.
 
@@ -142,6 +150,7 @@ class LabelData:
             label_names=names if names is not None else tuple(f"label_{j}" for j in range(present.shape[1])),
             feature_names=None if feature_names is None else tuple(map(str, feature_names)),
             items=None if items is None else tuple(items),
+            blocks=tuple(blocks),
         )
         return built if described is None else built.with_labels(described)
 
@@ -220,6 +229,53 @@ class LabelData:
             raise ValueError(f"there is a description of the label {strange[0]!r}, but no such label")
         return replace(self, labels=tuple(given.get(label.name, label) for label in self.labels))
 
+    def with_block(
+        self, X: Any, name: str, kind: Kind, *, feature_names: Iterable[str] | None = None, encoder: str = ""
+    ) -> LabelData:
+        """The same items with more columns X (n, k), a block of their own behind the others.
+
+        Columns without names are called by the block: "minilm[0]", "minilm[1]", ... Features that had no blocks become
+        the first one: words if they are sparse, otherwise numbers.
+
+        >>> data = LabelData.from_arrays([[0.0], [1.0]], label_names=["joy"], feature_names=["size"])
+        >>> [(block.name, block.kind) for block in data.with_block(np.eye(2), "mine", "vectors").blocks]
+        [('numbers', 'numbers'), ('mine', 'vectors')]
+        """
+        if in_shards(self.X):
+            raise ValueError("features in shards cannot be widened: write the block into the shards, or read a file")
+        columns = as_features(X)
+        if columns.shape[0] != self.n_items:
+            raise ValueError(f"block {name!r} has {columns.shape[0]} rows, but there are {self.n_items} items")
+        d, width = self.n_features, columns.shape[1]
+        kind_so_far: Kind = "words" if sp.issparse(self.X) else "numbers"
+        blocks = self.blocks or ((Block(kind_so_far, kind_so_far, 0, d),) if d else ())
+        named = None
+        if self.feature_names is not None or feature_names is not None:
+            own = [f"{name}[{k}]" for k in range(width)] if feature_names is None else list(map(str, feature_names))
+            named = (*(self.feature_names or (f"x{column}" for column in range(d))), *own)
+        return replace(
+            self,
+            X=join_columns([self.X, columns]) if d else columns,
+            feature_names=named,
+            blocks=(*blocks, Block(name, kind, d, d + width, encoder)),
+        )
+
+    def without_opinions(self) -> LabelData:
+        """The same items with the features that models see; itself where that is all of them."""
+        seen = feature_blocks(self.blocks)
+        if len(seen) == len(self.blocks):
+            return self
+        if in_shards(self.X):
+            raise ValueError("opinions in shards cannot be taken out: read the pool into memory")
+        names = self.feature_names
+        kept = model_columns(np.arange(self.n_features)[None], self.blocks)[0]
+        return replace(
+            self,
+            X=model_columns(self.X, self.blocks),
+            feature_names=None if names is None else tuple(names[column] for column in kept.tolist()),
+            blocks=seen,
+        )
+
     def with_items(self, more: LabelData) -> LabelData:
         """These items and then those of `more`, which has the same features and labels."""
         self.check_alike(more)
@@ -243,6 +299,10 @@ class LabelData:
             raise ValueError(f"the new items have {more.n_features} features, expected {self.n_features}")
         if self.feature_names is not None and more.feature_names is not None:
             _check_same_names("features", more.feature_names, self.feature_names)
+        if more.blocks and self.blocks and more.blocks != self.blocks:
+            raise ValueError(
+                f"the new items have {_said(more.blocks)}, expected {_said(self.blocks)}: make their features alike"
+            )
 
     def observed_mask(self) -> sp.csr_array:
         """The mask as a matrix even when everything is observed (then it has n × q entries)."""
@@ -337,6 +397,15 @@ def _check_same_names(what: str, got: tuple[str, ...], expected: tuple[str, ...]
     odd = sorted(set(got) ^ set(expected))
     detail = f"only one side has {odd[:5]}" if odd else "they are the same in another order"
     raise ValueError(f"the new items have {len(got)} {what}, expected {len(expected)}: {detail}")
+
+
+def _said(blocks: Sequence[Block]) -> str:
+    """
+    >>> _said((Block("body", "words", 0, 3),)), _said(())
+    ('the block body (words, 3 columns)', 'no blocks of features')
+    """
+    listed = ", ".join(f"{block.name} ({block.kind}, {block.width} columns)" for block in blocks)
+    return f"the {'block' if len(blocks) == 1 else 'blocks'} {listed}" if blocks else "no blocks of features"
 
 
 def _check_shape(what: str, got: tuple[int, ...], expected: tuple[int, ...]) -> None:

@@ -105,3 +105,16 @@ def test_what_is_wrong_with_a_folder_is_said(tmp_path):
         labelwise.write(sample(), tmp_path, format="shards")
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         labelwise.read(tmp_path / "nowhere", format="shards")
+
+
+def test_blocks_are_kept_beside_the_shards_and_opinions_are_written_nowhere_else(tmp_path):
+    data = sample(True, feature_names=list("wxyz")).with_block(np.ones((9, 1)), "gpt", "opinions")
+    labelwise.write(data, tmp_path / "pool", format="shards")
+    read = labelwise.read(tmp_path / "pool")
+    assert read.blocks == data.blocks and read.take([1, 2]).blocks == data.blocks
+    labelwise.write(data, tmp_path / "pool.csv", labels=None)
+    assert labelwise.read(tmp_path / "pool.csv", labels=["b", "ä"]).feature_names == tuple("wxyz")
+    names = tmp_path / "pool" / "names.json"
+    names.write_text(names.read_text(encoding="utf-8").replace("opinions", "rumours"), encoding="utf-8")
+    with pytest.raises(FormatError, match="rumours"):
+        labelwise.read(tmp_path / "pool")

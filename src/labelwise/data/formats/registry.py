@@ -85,6 +85,8 @@ def read(path: AnyPath, *, format: str | None = None, **options: Any) -> LabelDa
 def write(data: LabelData, path: AnyPath, *, format: str | None = None, **options: Any) -> None:
     """Write LabelData to a file that `read` reads back unchanged. The file appears only when it is complete.
 
+    Blocks of features are kept in folders of shards. In other formats they become one block, and opinions are left out.
+
     Parameters
     ----------
     data : LabelData
@@ -94,6 +96,8 @@ def write(data: LabelData, path: AnyPath, *, format: str | None = None, **option
     """
     name = _format_of(path, format)
     _check_options(name, BY_NAME[name].write, options)
+    if name != "shards":  # the others have no place for blocks: opinions would come back as features
+        data = data.without_opinions()
     BY_NAME[name].write(data, path, **options)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from labelwise.data.formats.table.labels import matrix_of_tags
 from labelwise.data.reading import check_archive, read_names, text_lines
 from labelwise.data.sharded import SUFFIXES, ShardedFeatures
 from labelwise.files import AnyPath, split_name, writing
-from labelwise.records import LabelData
+from labelwise.records import Block, LabelData
 
 NAMES, IDS, LABELS, OBSERVED, ITEMS = "names.json", "ids.txt", "labels.npz", "observed.npz", "items.jsonl"
 NO_SHARDS = (LABELS, OBSERVED)
@@ -69,6 +70,7 @@ def read(
         label_names=tuple(found),
         feature_names=None if feature_names is None else tuple(feature_names),
         items=_items(folder / ITEMS),
+        blocks=_blocks(names.get("blocks", ()), folder / NAMES),
     )
 
 
@@ -100,7 +102,9 @@ def write(data: LabelData, path: AnyPath, *, rows: int | None = None) -> None:
     _write_lines(folder / IDS, data.item_ids)
     if data.items is not None:
         _write_lines(folder / ITEMS, (json.dumps(item, ensure_ascii=False) for item in data.items))
-    names = {"label_names": data.label_names, "feature_names": data.feature_names}
+    names: dict[str, Any] = {"label_names": data.label_names, "feature_names": data.feature_names}
+    if data.blocks:
+        names["blocks"] = [asdict(block) for block in data.blocks]
     _write_lines(folder / NAMES, [json.dumps(names, ensure_ascii=False)])
 
 
@@ -127,6 +131,13 @@ def _names(folder: Path) -> dict[str, Any]:
     if not isinstance(names, dict):
         raise FormatError("expected an object with label_names and feature_names", path)
     return names
+
+
+def _blocks(given: Any, path: Path) -> tuple[Block, ...]:
+    try:
+        return tuple(Block(**each) for each in given)
+    except (TypeError, ValueError) as error:
+        raise FormatError(f"the blocks of features are no records of ours ({error}); write it again", path) from None
 
 
 def _mask(path: Path, shape: tuple[int, int]) -> sp.csr_array | None:

@@ -16,7 +16,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from labelwise.labelling.errors import ProjectError
 from labelwise.posterior import FloatArray
-from labelwise.records import Features
+from labelwise.records import Block, Features
 
 SIDE = 16  # pixels of a picture's side, as a model sees it
 KINDS = ("text", "images", "numbers")
@@ -71,6 +71,10 @@ class Featurizer:
         if self.vectorizer is not None:
             return tuple(map(str, self.vectorizer.get_feature_names_out()))
         return tuple(self.spec["names"]) if self.spec.get("names") else None
+
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks that numbers came in."""
+        return tuple(Block(**block) for block in self.spec.get("blocks", ()))
 
     def _field(self, content: Any) -> Any:
         name = self.spec.get("field")

@@ -124,6 +124,7 @@ class Learner:
             items=self.items.contents,
             feature_names=self.featurizer.feature_names() if given_only else None,
             labels=self.meanings,
+            blocks=self.featurizer.blocks(),
         )
 
     @property

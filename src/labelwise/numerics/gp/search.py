@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -66,6 +66,19 @@ class SearchPart:
         if kernel.rbf:
             K += kernel.rbf * np.exp(self.distances / (-2 * kernel.length_scale**2))
         return K
+
+
+def weighted_parts(by_block: Sequence[Sequence[SearchPart]], shares: FloatArray) -> list[SearchPart]:
+    """The parts of rows that are made of blocks, each times the square root of its share: products and squared
+    distances add up. `by_block` has the parts of each block, of the same rows and labels."""
+    return [
+        SearchPart(
+            np.add.reduce([share * part.inner for share, part in zip(shares, parts, strict=True)]),
+            np.add.reduce([share * part.distances for share, part in zip(shares, parts, strict=True)]),
+            parts[0].targets,
+        )
+        for parts in zip(*by_block, strict=True)
+    ]
 
 
 def choose_parts(X: Any, Y: BoolArray, observed: BoolArray, n_rows: int, priority: FloatArray) -> list[SearchPart]:
