@@ -30,7 +30,7 @@ class Page:
     def __init__(self) -> None:
         from labelwise import LabelData
         from labelwise.labelling import Project
-        from labelwise.labelling.web.dependencies import csrf_protected
+        from labelwise.labelling.web.access import csrf_protected
         from labelwise.labelling.web.server import create_app
 
         self.folder = tempfile.TemporaryDirectory()

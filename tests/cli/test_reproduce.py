@@ -11,7 +11,8 @@ pytest.importorskip("jinja2", reason="needs the extra plots")
 
 from labelwise.cli import app
 from labelwise.studies.jobs import Job
-from labelwise.studies.papers import PAPERS, Claim, Exhibit, Paper
+from labelwise.studies import papers
+from labelwise.studies.papers import Claim, Exhibit, Paper
 
 
 def double(value):
@@ -39,10 +40,9 @@ def make_paper(name, verdict, work=double):
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("LABELWISE_SHARED_DATA", raising=False)
-    for name, verdict in (("miml", "holds"), ("bomc", "undecided")):
-        monkeypatch.setitem(PAPERS, name, make_paper(name, verdict))
-    for name in set(PAPERS) - {"miml", "bomc"}:
-        monkeypatch.delitem(PAPERS, name)
+    small = {name: make_paper(name, verdict) for name, verdict in (("miml", "holds"), ("bomc", "undecided"))}
+    monkeypatch.setattr(papers, "PAPERS", small)
+    monkeypatch.setattr(papers, "load_paper", small.__getitem__)
     return tmp_path
 
 
@@ -87,7 +87,7 @@ def test_what_is_saved_is_told_without_computing(here, monkeypatch):
 
 
 def test_a_stopped_run_leaves_the_report_of_what_is_done(here, monkeypatch):
-    monkeypatch.setitem(PAPERS, "bomc", make_paper("bomc", "holds", work=interrupt))
+    monkeypatch.setitem(papers.PAPERS, "bomc", make_paper("bomc", "holds", work=interrupt))
     done = run("all")
     assert done.exit_code == 130
     assert "stopped; finished pieces are in runs/reproduce: give the same command again to continue" in done.stderr

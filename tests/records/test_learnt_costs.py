@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal, t
 
 from labelwise import Costs
 from labelwise.records import MeasuredTimes, learn_costs
-from labelwise.records.learnt_costs import OWN_SD, SPEED_SD, TAIL, _log_factors, _noise_variance
+from labelwise.records.costs import OWN_SD, SPEED_SD, STUDENT_TAIL, _log_factors, _noise_variance
 
 SEEDS = range(60)
 
@@ -84,7 +84,7 @@ def test_the_estimate_is_the_most_probable_one():
 
     def improbability(theta):
         residuals = observed - np.log(paid @ np.exp(theta))
-        return -t.logpdf(residuals, TAIL, scale=scale).sum() - prior.logpdf(theta)
+        return -t.logpdf(residuals, STUDENT_TAIL, scale=scale).sum() - prior.logpdf(theta)
 
     assert found == pytest.approx(minimize(improbability, np.zeros(3), tol=1e-10).x, abs=1e-3)
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table as Grid
+from scipy.sparse import csr_array
 
 from labelwise.cli._common import INTERRUPTED, at_least_one, check_extras, errors, fail, progress_bars, user_errors
 
 if TYPE_CHECKING:
+    from labelwise.records import LabelData
     from labelwise.studies.demo import Demo
 
 NEEDED = {"matplotlib": "plots", "jinja2": "plots"}
+N_KNOWN = 20  # items of each demo project that are labelled already
 
 
 def demo(
@@ -86,10 +91,29 @@ def _print(done: Demo) -> None:
 def _make_projects(path: Path) -> None:
     """Tickets to read at this path, digits to look at beside it."""
     check_extras()
-    from labelwise.labelling.demo import make_demo_projects  # needs the extras just looked for
-
     with user_errors():
         made = make_demo_projects(path)
     typer.echo(f"{made[0]}: support tickets with tags. Label them: labelwise serve {made[0]} --open")
     typer.echo(f"{made[1]}: handwritten digits as pictures, asked one label at a time")
     typer.echo(f"In the terminal: labelwise ask {made[0]} --tty")
+
+
+def make_demo_projects(path: str | Path, random_state: int = 0) -> list[Path]:
+    """Tickets at `path`, digits beside it; both with a few labels known and questions ready. The paths made."""
+    from labelwise.data import make_digit_pictures, make_tickets
+    from labelwise.labelling.project import Project  # needs the extras of projects
+
+    tickets = Path(path)
+    digits = tickets.with_name(f"{tickets.stem}-digits{tickets.suffix}")
+    texts, pictures = (_started(make(random_state=random_state)) for make in (make_tickets, make_digit_pictures))
+    with Project.create(tickets, texts, text="text", strategy="items") as project:
+        project.refresh()
+    with Project.create(digits, pictures, images="image", strategy="uncertainty_pairs") as project:
+        project.refresh()
+    return [tickets, digits]
+
+
+def _started(data: LabelData) -> LabelData:
+    """The same items, with the labels of the first few known."""
+    known = csr_array(np.broadcast_to(np.arange(data.n_items)[:, None] < N_KNOWN, data.Y.shape))
+    return replace(data, Y=csr_array(data.Y.multiply(known)), observed=known)

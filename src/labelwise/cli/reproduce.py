@@ -60,7 +60,13 @@ def reproduce(
     """
     if find_spec("matplotlib") is None or find_spec("jinja2") is None:
         raise fail("reports need matplotlib and jinja2: pip install 'labelwise[plots]'")
-    from labelwise.studies.papers import PAPERS, account_for, report_together, reproduce_paper  # needs the extras
+    from labelwise.studies.papers import (  # needs the extras
+        PAPERS,
+        account_for,
+        load_paper,
+        report_together,
+        reproduce_paper,
+    )
     from labelwise.studies.papers.reproduction import as_plain
 
     with user_errors():
@@ -73,7 +79,7 @@ def reproduce(
 
     def gather() -> tuple[list[Account], Path]:
         """What the folder holds of each paper, and the report of it; that of several papers is written here."""
-        accounts = [account_for(PAPERS[name], folder / name, quick=quick, shared=shared) for name in wanted]
+        accounts = [account_for(load_paper(name), folder / name, quick=quick, shared=shared) for name in wanted]
         if paper != "all":
             return accounts, accounts[0].report
         return accounts, report_together(accounts, folder / "report.html", quick=quick)
@@ -83,7 +89,7 @@ def reproduce(
     try:
         for name in wanted if not saved else ():
             with on_cluster(cluster), progress_bars() as update:
-                reproduce_paper(PAPERS[name], folder / name, quick=quick, shared=shared, n_jobs=jobs, on_job=update)
+                reproduce_paper(load_paper(name), folder / name, quick=quick, shared=shared, n_jobs=jobs, on_job=update)
     except KeyboardInterrupt:
         if paper == "all":
             gather()

@@ -44,10 +44,10 @@ def backup(
     """
     check_extras()
     from labelwise.labelling.figures.wording import counted
-    from labelwise.labelling.safety import backup as copying  # needs the extras just looked for
+    from labelwise.labelling.safety.backup import backup as copy_project  # needs the extras just looked for
 
     with user_errors(), patient_bars() as progress:
-        done = copying.backup(project, file, overwrite=overwrite, progress=progress)
+        done = copy_project(project, file, overwrite=overwrite, progress=progress)
     told = f"{counted(done.rows['items'], 'item')}, {counted(done.rows['events'], 'event')}"
     typer.echo(f"{done.location}: {told}")
 
@@ -80,10 +80,10 @@ def restore(
     """
     check_extras()
     from labelwise.labelling.figures.wording import counted
-    from labelwise.labelling.safety import backup as copying  # needs the extras just looked for
+    from labelwise.labelling.safety.backup import restore as restore_project  # needs the extras just looked for
 
     with user_errors(accept_damage="--accept-damage"), patient_bars() as progress:
-        done = copying.restore(file, project, copy=copy, accept_damage=accept_damage, progress=progress)
+        done = restore_project(file, project, copy=copy, accept_damage=accept_damage, progress=progress)
     typer.echo(f"{done.location}: {counted(done.rows['items'], 'item')}, {counted(done.rows['events'], 'event')}")
     if done.rows["users"]:
         typer.echo(f"users need a new link to sign in: labelwise user link {done.location} NAME")
@@ -122,14 +122,14 @@ def verify(
     ```
     """
     check_extras()
-    from labelwise.labelling.safety import verify as verifying  # needs the extras just looked for
+    from labelwise.labelling.safety.verify import verify as check_project  # needs the extras just looked for
 
     with user_errors():
         with patient_bars() as progress:
-            verdict = verifying.verify(project, progress)
+            verdict = check_project(project, progress)
         if repair:
             _repair(project, verdict, keep, yes)
-            verdict = verifying.verify(project)
+            verdict = check_project(project)
         if doubled is not None:
             from labelwise.data.formats.rows import write_rows  # loads scikit-learn, which checking does without
 
@@ -182,7 +182,7 @@ def _advise(verdict: Verdict) -> None:
 
 def _repair(project: str, verdict: Verdict, keep: Path | None, yes: bool) -> None:
     from labelwise.labelling.figures.wording import counted
-    from labelwise.labelling.safety import backup as copying
+    from labelwise.labelling.safety.backup import backup as copy_project
     from labelwise.labelling.safety.doubled import repair
     from labelwise.labelling.safety.verify import DAMAGED, Damaged
     from labelwise.labelling.store import Store
@@ -197,7 +197,7 @@ def _repair(project: str, verdict: Verdict, keep: Path | None, yes: bool) -> Non
     question = f"Back up to {kept}, then take back {counted(len(clear), 'answer')} given twice?"
     if not yes and not typer.confirm(question, err=True):
         raise typer.Exit(verdict.exit_code)
-    copying.backup(project, kept)
+    copy_project(project, kept)
     with closing(Store.open(project)) as store:
         undone = repair(store, clear, person(None))
     typer.echo(f"backup: {kept}; taken back: {counted(len(undone), 'answer')}", err=True)

@@ -3,14 +3,14 @@ from labelwise.records.asking import Answer as Answer
 from labelwise.records.asking import Question as Question
 from labelwise.records.asking import Timing as Timing
 from labelwise.records.costs import Costs as Costs
+from labelwise.records.costs import MeasuredTimes as MeasuredTimes
 from labelwise.records.costs import Spent as Spent
+from labelwise.records.costs import learn_costs as learn_costs
 from labelwise.records.label_data import Features as Features
 from labelwise.records.label_data import LabelData as LabelData
 from labelwise.records.label_data import check_unique as check_unique
 from labelwise.records.label_data import features_by_name as features_by_name
 from labelwise.records.label_data import in_shards as in_shards
 from labelwise.records.labels import Label as Label
-from labelwise.records.learnt_costs import MeasuredTimes as MeasuredTimes
-from labelwise.records.learnt_costs import learn_costs as learn_costs
 from labelwise.records.missed import PickCounts as PickCounts
 from labelwise.records.missed import worth_verifying as worth_verifying

@@ -1,6 +1,6 @@
 """The record of what people's time buys: F1 over seconds, the time to a goal, and what the next hour brings.
 
-A campaign makes it (`labelwise.campaign.hours`); page, command and report read it, and need no model for that.
+A campaign makes it (`labelwise.campaign.standing`); page, command and report read it, and need no model for that.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from labelling.web.site_client import Person
 from labelwise import LabelData
 from labelwise.labelling import Project
-from labelwise.labelling.web.dependencies import csrf_protected
+from labelwise.labelling.web.access import csrf_protected
 from labelwise.labelling.web.server import create_app
 
 schemathesis = pytest.importorskip("schemathesis", reason="needs schemathesis, a test dependency")

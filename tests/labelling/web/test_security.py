@@ -18,7 +18,7 @@ from labelwise.labelling.items import pictures as picture_files
 from labelwise.labelling.service import Service
 from labelwise.labelling.store.questions import find_lease
 from labelwise.labelling.web import label_view, limits, reach, server
-from labelwise.labelling.web.dependencies import AdminUser, csrf_protected
+from labelwise.labelling.web.access import AdminUser, csrf_protected
 from labelwise.labelling.web.limits import Limiter
 from labelwise.labelling.web.reach import Reach
 from labelwise.labelling.web.server import create_app

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
-from labelwise.models.compressed.code import CodePlan, SparseOptions, learn_code
-from labelwise.models.compressed.regression import (
+from labelwise.models.compressed.code import (
+    CodePlan,
     CodeRegression,
     FittedKernel,
     KernelOptions,
+    SparseOptions,
     TrainingCodes,
+    learn_code,
     learn_codes,
 )
 from labelwise.numerics.gp.kernels import Kernel

@@ -5,7 +5,7 @@ import scipy.sparse as sp
 import labelwise as lw
 from factor_problems import FAST, auc, topics
 from labelwise.models import CooccurrenceFactors, LatentFactors
-from labelwise.models.factors.choice import PENALTIES, SWEEPS, mean_precision
+from labelwise.models.factors.cooccurrence_factors import PENALTIES, SWEEPS, mean_precision
 
 
 @pytest.mark.parametrize("unseen", ["regression", "kernel", "fold_in"])

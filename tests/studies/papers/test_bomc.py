@@ -9,7 +9,7 @@ pytest.importorskip("jinja2", reason="needs the extra plots")
 pytest.importorskip("matplotlib", reason="needs the extra plots")
 
 from labelwise.models import OnlineBayes
-from labelwise.studies.papers import PAPERS, bomc, reproduce_paper
+from labelwise.studies.papers import bomc, load_paper, reproduce_paper
 from labelwise.studies.papers.bomc import (
     BAYES,
     MADE_UP,
@@ -136,7 +136,7 @@ def test_report_from_made_up_rows(tmp_path, monkeypatch):
     rows = load("", MADE_UP)
     small = WordRows(sp.csr_array(rows.X[:450]), rows.Y[:450, :8])
     monkeypatch.setattr(bomc, "load", lambda folder, name: small)
-    done = reproduce_paper(PAPERS["bomc"], tmp_path, quick=True, n_jobs=1)
+    done = reproduce_paper(load_paper("bomc"), tmp_path, quick=True, n_jobs=1)
     text = done.report.read_text(encoding="utf-8")
     assert "made-up rows of words stand in" in text
     figures = {claim.where for claim in done.claims}

@@ -8,8 +8,8 @@ pytest.importorskip("jinja2", reason="needs the extra plots")
 
 from labelwise.data import make_shapes, write
 from labelwise.records import LabelData
-from labelwise.studies.papers import PAPERS, sets
 from labelwise.studies.papers import gpb2m as paper
+from labelwise.studies.papers import load_paper, sets
 from labelwise.studies.papers.gpb2m import PAPER
 from labelwise.studies.papers.sets import covering_rows, knowing, load_bench
 
@@ -157,4 +157,4 @@ def test_tables_have_every_arm(outcomes):
 
 
 def test_it_is_registered():
-    assert PAPERS["gpb2m"].jobs is paper.jobs
+    assert load_paper("gpb2m").jobs is paper.jobs

@@ -11,7 +11,7 @@ pytest.importorskip("matplotlib", reason="needs the extra plots")
 
 from labelwise.models import CooccurrenceTransfer, LatentFactors
 from labelwise.posterior import MarginalPosterior
-from labelwise.studies.papers import PAPERS, mllcs, reproduce_paper
+from labelwise.studies.papers import load_paper, mllcs, reproduce_paper
 from labelwise.studies.papers.mllcs import (
     AboutOneLabel,
     half_run,
@@ -120,7 +120,7 @@ def test_the_plan_asks_for_enough_splits(tmp_path):
 
 def test_the_report_on_a_made_up_set(tmp_path):
     plan = {name: pieces for name, pieces in jobs(True, None).items() if name != "new labels"}
-    small = replace(PAPERS["mllcs"], jobs=lambda quick, shared: plan)
+    small = replace(load_paper("mllcs"), jobs=lambda quick, shared: plan)
     done = reproduce_paper(small, tmp_path, quick=True, n_jobs=1)
     text = done.report.read_text()
     assert "Tables 2 and 3" in text and "Missing labels" in text
@@ -151,7 +151,7 @@ def test_verdicts_from_made_up_rows():
         rows.append(half_row("ML-LCS", seed, [level + 0.01 + 0.001 * seed, 0.2, 0.1], [0.10 + 0.001 * seed, 0.1, 0.1]))
         rows.append(half_row("COSTA on factors", seed, [level, 0.2, 0.1], [0.2, 0.1, 0.1]))
         rows.append(half_row("sketched GP", seed, [0.51, 0.33, 0.23], [0.28, 0.17, 0.13]))
-    (exhibit,) = PAPERS["mllcs"].exhibits({"halves": rows})
+    (exhibit,) = load_paper("mllcs").exhibits({"halves": rows})
     verdicts = {claim.says: (claim.ours, claim.verdict) for claim in exhibit.claims}
     ours, verdict = verdicts["ML-LCS beats LFM-SL on all labels (bibtex)"]
     assert verdict == "holds" and ours.startswith("0.487 against 0.475 at 1, +1.2 ± 0.1 points, 4 splits")
@@ -168,6 +168,6 @@ def test_verdict_on_new_labels_is_paired():
         for s in range(4)
     ]
     rows[0]["guess"] = [0.21] * 3
-    (exhibit,) = PAPERS["mllcs"].exhibits({"new labels": rows})
+    (exhibit,) = load_paper("mllcs").exhibits({"new labels": rows})
     assert exhibit.claims[0].verdict == "holds"
     assert "ahead for 4 of 4 labels" in exhibit.claims[0].ours

@@ -12,7 +12,6 @@ import numpy as np
 import sqlalchemy as sa
 
 from labelwise.labelling.figures.agreement import krippendorff_alpha
-from labelwise.labelling.figures.times import PersonTime, time_spent
 from labelwise.labelling.missed import MissRates
 from labelwise.labelling.records import Settings
 from labelwise.labelling.served import ServedProject
@@ -22,12 +21,14 @@ from labelwise.labelling.store.items import count_items
 from labelwise.labelling.store.labels import StoredLabels, read_labels
 from labelwise.labelling.store.questions import count_ready, open_leases
 from labelwise.labelling.store.schema import NO, UNSURE, WHOLE_ITEM, YES
+from labelwise.labelling.store.timings import recent_times, time_totals
 from labelwise.labelling.store.trainings import last_good, last_training, read_course
 from labelwise.labelling.training.locks import worker_is_running
 from labelwise.records.asking import CONTROL, check_goals
 from labelwise.records.learning_curve import LearningCurve, Outlook
 
 NEXT = 100  # questions to look ahead
+QUESTIONS_IN_WORDS = {"item": "whole items", "pair": "single labels", "further": "further labels", "sweep": "sweeps"}
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,21 @@ class PersonMisses:
     rate: float
     low: float
     high: float
+
+
+@dataclass(frozen=True)
+class PersonTime:
+    """One person and one kind of question: how many were timed, the seconds in all, and the median of the latest."""
+
+    who: str
+    question: str
+    timed: int
+    seconds: float
+    median: float | None
+
+    @property
+    def questions(self) -> str:
+        return QUESTIONS_IN_WORDS.get(self.question, self.question)
 
 
 @dataclass(frozen=True)
@@ -177,7 +193,7 @@ def status_of(
         outlook = None if curve is None else curve.outlook(goal, worth)
         days, by_person = _by_day(answers_by_day(connection))
         people = {who: sum(numbers) for who, numbers in by_person.items()}
-        times = time_spent(connection)
+        times = _time_spent(connection)
         readings, cost = _paid(connection, labels, project.settings) if recount else (None, None)
         return Status(
             items=count_items(connection),
@@ -296,6 +312,19 @@ def _following(connection: sa.Connection, labels: StoredLabels) -> NextQuestions
     most = np.argsort(-expected, kind="stable")[:10]
     found = tuple((labels.names[column], float(expected[column])) for column in most.tolist() if expected[column] > 0)
     return NextQuestions(len(asked), at_random, float(expected.sum()) if any_beliefs else None, found)
+
+
+def _time_spent(connection: sa.Connection) -> tuple[PersonTime, ...]:
+    """Of each person and kind of question, the most time first."""
+    latest: dict[tuple[str, str], list[float]] = {}
+    for row in recent_times(connection):
+        latest.setdefault((row.who, row.question), []).append(row.seconds)
+    found = []
+    for who, question, timed, seconds in time_totals(connection):
+        times = latest.get((who, question))
+        median = None if times is None else round(float(np.median(times)), 2)
+        found.append(PersonTime(who, question, timed, round(seconds, 3), median))
+    return tuple(sorted(found, key=lambda each: (-each.seconds, each.who, each.question)))
 
 
 def _trouble(last: sa.Row | None) -> str | None:

@@ -27,9 +27,8 @@ from labelwise.labelling.training.agreement_counts import Tally
 from labelwise.labelling.training.guesses import add_hints
 from labelwise.labelling.training.votes import UNKNOWN, History
 from labelwise.records import Features, LabelData
-from labelwise.records.costs import Costs
+from labelwise.records.costs import Costs, MeasuredTimes, learn_costs
 from labelwise.records.label_data import word_count
-from labelwise.records.learnt_costs import MeasuredTimes, learn_costs
 
 
 @dataclass(frozen=True)

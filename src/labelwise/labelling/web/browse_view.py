@@ -15,7 +15,7 @@ from labelwise.labelling.items.blind import HIDDEN
 from labelwise.labelling.items.browse import SAID_KINDS, SHOWS, Browser, FoundItem, ItemSearch
 from labelwise.labelling.people import User
 from labelwise.labelling.records import IN_WORDS
-from labelwise.labelling.web.dependencies import CurrentUser, TheProject, project_of, render, site_of, trouble_of
+from labelwise.labelling.web.access import CurrentUser, TheProject, project_of, render, site_of, trouble_of
 from labelwise.labelling.web.label_view import shown_item
 from labelwise.records.asking import Answer
 

@@ -15,7 +15,7 @@ from labelwise.labelling.leases import NOTHING, WITH_OTHERS, held_most
 from labelwise.labelling.records import Lease, Verified
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.training.locks import worker_is_running
-from labelwise.labelling.web.dependencies import CurrentUser, TheProject
+from labelwise.labelling.web.access import CurrentUser, TheProject
 from labelwise.labelling.web.label_view import shown_question
 from labelwise.records.asking import Timing
 

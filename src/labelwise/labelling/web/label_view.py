@@ -28,7 +28,7 @@ from labelwise.labelling.items.pictures import (
 from labelwise.labelling.records import Lease, Settings
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.training.derived import derived_path
-from labelwise.labelling.web.dependencies import CurrentUser, TheProject, render
+from labelwise.labelling.web.access import CurrentUser, TheProject, render
 from labelwise.records.asking import CONTROL, START_REASON
 from labelwise.records.missed import MOST_VERIFIED
 

@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from labelwise.labelling.errors import ProjectError
-from labelwise.labelling.web.dependencies import SAFE_METHODS, NotSignedIn, current_user, site_of
+from labelwise.labelling.web.access import SAFE_METHODS, NotSignedIn, current_user, site_of
 from labelwise.labelling.web.ml_backend import program_of
 from labelwise.labelling.web.reach import LOOPBACK_NAMES, Reach, is_loopback
 

@@ -38,8 +38,8 @@ from labelwise.labelling.served import ServedProject
 from labelwise.labelling.store.engine import pieces
 from labelwise.labelling.store.trainings import last_good
 from labelwise.labelling.training.derived import MODEL, derived_path
+from labelwise.labelling.web.access import project_of, site_of
 from labelwise.labelling.web.browse_view import browser_of
-from labelwise.labelling.web.dependencies import project_of, site_of
 from labelwise.labelling.web.limits import limiter_keys
 
 LARGEST = 10 * 2**20  # bytes of a request

@@ -16,7 +16,7 @@ from labelwise.labelling.figures.report import (
     learning_curve,
 )
 from labelwise.labelling.figures.status import NEXT, status_of
-from labelwise.labelling.web.dependencies import CurrentUser, TheProject, render
+from labelwise.labelling.web.access import CurrentUser, TheProject, render
 
 NAVIGATION = ("Progress", "/progress")
 DAYS_LISTED = 31  # in the table; the picture has them all

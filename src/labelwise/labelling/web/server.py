@@ -40,7 +40,7 @@ from labelwise.labelling.web import (
     progress_view,
     vocabulary_view,
 )
-from labelwise.labelling.web.dependencies import NotSignedIn, csrf_protected, current_user, render, site_of
+from labelwise.labelling.web.access import NotSignedIn, csrf_protected, current_user, render, site_of
 from labelwise.labelling.web.middleware import BehindProxy, BodyLimits, CheckHost, SecurityHeaders
 from labelwise.labelling.web.reach import BACKLOG, SECRET_FILE, Reach, local_secret
 from labelwise.labelling.web.site import Site

@@ -14,8 +14,8 @@ from labelwise.labelling.items.browse import Browser
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.store.labels import check_name, read_changes, read_labels
 from labelwise.labelling.store.schema import NO, YES
+from labelwise.labelling.web.access import AdminUser, CurrentUser, TheProject, render, trouble_of
 from labelwise.labelling.web.browse_view import TheBrowser, when
-from labelwise.labelling.web.dependencies import AdminUser, CurrentUser, TheProject, render, trouble_of
 from labelwise.records.labels import Label
 
 NAVIGATION = ("Labels", "/vocabulary")

@@ -1,4 +1,4 @@
-"""The code of label vectors that a `CompressedLabelGP` learns, and the label priors that go with it."""
+"""The code of label vectors that a `CompressedLabelGP` learns, its label priors, and the regression of the codes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from labelwise.models.compressed.label_decoders import CovarianceDecoder, Decoder, FlatDecoder, SparseDecoder
-from labelwise.numerics.arrays import FloatArray
+from labelwise.models.compressed.label_decoders import Codes, CovarianceDecoder, Decoder, FlatDecoder, SparseDecoder
+from labelwise.models.label_gp.posterior import Limits, Solver, make_solver
+from labelwise.models.training_rows import COMPLETE_ROWS, COMPLETION_ROUNDS
+from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
 from labelwise.numerics.calibration import base_rates
+from labelwise.numerics.gp.feature_solver import FeatureSolver, gram
+from labelwise.numerics.gp.kernel_solver import KernelSolver
+from labelwise.numerics.gp.kernels import Kernel, inner_products, median_distance, squared_distances
+from labelwise.numerics.gp.search import SearchPart, choose_parts
+from labelwise.numerics.gp.shared_evidence import SharedOptimum, SharedSpectrum, maximise_evidence
 from labelwise.numerics.label_correlation import LabelCorrelation, low_rank
+from labelwise.numerics.linear_algebra import CholeskyFactor, cholesky, dense
 from labelwise.numerics.recovery.gaussian_recovery import (
     LabelPrior,
     posterior_covariance,
@@ -20,12 +28,15 @@ from labelwise.numerics.recovery.gaussian_recovery import (
 from labelwise.numerics.recovery.label_codes import (
     KnownLabels,
     centre_labels,
+    encode,
     gaussian_projection,
     identity_projection,
     orthogonal_projection,
     pca_projection,
 )
+from labelwise.numerics.recovery.row_completion import complete_rows
 from labelwise.numerics.recovery.sparse_recovery import SparsePrior
+from labelwise.posterior.gaussian import FeatureCovariance, KernelCovariance
 
 LINEAR = ("identity", "pca")
 RANDOM = {"gaussian": gaussian_projection, "orthogonal": orthogonal_projection}
@@ -34,6 +45,10 @@ MOST_COMPRESSED = 512  # codes that PCA makes unless told otherwise
 VARIANCE_SHARE = 0.95  # of the labels, that PCA keeps unless told otherwise
 LEAST_LEFT_OVER = 1e-4  # variance of a label that its code cannot express, though no row has shown any
 VB_LABELS = 100  # with more, sparse recovery is sequential
+SEARCH_ROWS = 1000  # kernel and noise are chosen on at most so many rows, drawn at random
+MEDIAN_ROWS = 500  # the length-scales tried are multiples of the median distance between so many rows
+LENGTH_GRID = 2.0 ** np.arange(-4.0, 2.1, 0.5)
+LIMITS = Limits(max_exact=6000, n_inducing=1000)
 
 
 class CodePlan(NamedTuple):
@@ -158,3 +173,199 @@ def _project(
         n_compressed = n_labels // 2
     k = int(n_compressed) if isinstance(n_compressed, (int, np.integer)) else round(n_compressed * n_labels)
     return RANDOM[name](max(1, k), n_labels, rng)
+
+
+# -- Gaussian process regression of the codes -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledKernel:
+    """A scikit-learn kernel times an amplitude; sparse rows are made dense, as those kernels need them."""
+
+    kernel: Any
+    amplitude: float = 1.0
+
+    def __call__(self, A: Any, B: Any = None) -> FloatArray:
+        return self.amplitude * np.asarray(self.kernel(dense(A), None if B is None else dense(B)))
+
+    def diagonal(self, A: Any) -> FloatArray:
+        return self.amplitude * self.kernel.diag(dense(A))
+
+
+@dataclass(frozen=True, eq=False)
+class KernelOptions:
+    """What the user has decided about the kernel."""
+
+    kernel: Any  # "linear", "rbf", "auto" or a scikit-learn kernel
+    length_scale: float | None
+    noise: float | None
+
+    def scaled(self, shape: Kernel, amplitude: float) -> Kernel | ScaledKernel:
+        """The shape that was searched, times an amplitude; a user's kernel has one shape, its own."""
+        if not isinstance(self.kernel, str):
+            return ScaledKernel(self.kernel, amplitude)
+        return replace(shape, rbf=amplitude * shape.rbf, linear=amplitude * shape.linear, bias=amplitude * shape.bias)
+
+    def shapes(self, X: Any) -> list[Kernel]:
+        """The kernels to try on the rows of `search_features`, amplitude 1."""
+        if not isinstance(self.kernel, str):
+            return [Kernel(linear=1.0)]  # the features are a square root of its matrix
+        linear = [] if self.kernel == "rbf" else [Kernel(linear=1.0, bias=1.0)]
+        if self.kernel == "linear":
+            return linear
+        lengths = [self.length_scale] if self.length_scale else median_distance(X[:MEDIAN_ROWS]) * LENGTH_GRID
+        return linear + [Kernel(rbf=1.0, bias=1.0, length_scale=float(length)) for length in lengths]
+
+    def search_features(self, X: Any) -> Any:
+        """Rows whose inner products and distances are all a search needs to know."""
+        if isinstance(self.kernel, str):
+            return X
+        eigenvalues, U = np.linalg.eigh(ScaledKernel(self.kernel)(X))
+        return U * np.sqrt(np.maximum(eigenvalues, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedKernel:
+    """The kernel with its amplitude, the noise variance, and the log evidence that chose them."""
+
+    shape: Kernel
+    kernel: Kernel | ScaledKernel
+    optimum: SharedOptimum
+
+    @property
+    def noise(self) -> float:
+        return self.optimum.noise
+
+
+class TrainingCodes(NamedTuple):
+    """Codes of all training rows and who knows them: one column of the mask for all, or one for each code."""
+
+    Z: FloatArray  # (n, k)
+    observed: BoolArray  # (n, 1) or (n, k)
+    fitted: FittedKernel
+
+
+def learn_codes(
+    options: KernelOptions, code: LabelCode, X: Any, labels: KnownLabels, priority: FloatArray
+) -> TrainingCodes:
+    """Codes of the training rows, kernel and noise. `priority` (n,): rows with the least of it serve the search.
+
+    Complete rows are encoded. With the identity as code an unknown label is an unknown code, and nothing else is lost.
+    Any other code mixes the labels of a row, so incomplete rows are completed, which needs a kernel, which needs
+    codes: the kernel is chosen on complete rows alone where there are enough of them, and otherwise in turns with the
+    completion, whose variances count as part of the codes' squares.
+    """
+    Y, observed = labels.values(), labels.observed
+    complete: BoolArray = np.all(observed, axis=1)  # (n,)
+    Z = encode(np.where(observed, Y, code.label_mean), code.projection, code.label_mean)  # (n, k)
+    if complete.all():
+        return TrainingCodes(Z, complete[:, None], _search_rows(options, X, Z, priority))
+    if code.is_identity:
+        rows = np.sort(np.argsort(priority)[:SEARCH_ROWS])
+        features = options.search_features(X[rows])
+        parts = choose_parts(features, Y[rows] > 0, observed[rows], SEARCH_ROWS, priority[rows])
+        return TrainingCodes(Z, observed, _search(options, options.shapes(X[rows]), parts))
+    enough = complete.sum() >= COMPLETE_ROWS
+    fitted = (
+        _search_rows(options, X[complete], Z[complete], priority[complete])
+        if enough
+        else _search_rows(options, X, Z, priority)
+    )
+    for turn in range(1 if enough else COMPLETION_ROUNDS):
+        C = fitted.kernel(X)
+        C[np.diag_indices_from(C)] += fitted.noise
+        P = CholeskyFactor.of(C).solve(np.eye(len(Z)))
+        completed = complete_rows(labels, code.projection, P, code.filling_prior, label_mean=code.label_mean)
+        if not enough and turn + 1 < COMPLETION_ROUNDS:
+            spread = completed.variance @ (code.projection**2).sum(axis=0)  # (n,)
+            fitted = _search_rows(options, X, completed.codes, priority, spread, [fitted.shape])
+    return TrainingCodes(completed.codes, np.ones((len(Z), 1), dtype=bool), fitted)
+
+
+def _search_rows(
+    options: KernelOptions,
+    X: Any,
+    Z: FloatArray,
+    priority: FloatArray,
+    spread: FloatArray | None = None,
+    shapes: list[Kernel] | None = None,
+) -> FittedKernel:
+    """Kernel and noise for codes that are all there; `spread` (n,) is the variance of those that were filled in."""
+    rows = np.sort(np.argsort(priority)[:SEARCH_ROWS])
+    features = options.search_features(X[rows])
+    part = SearchPart(inner_products(features), squared_distances(features), Z[rows])
+    return _search(options, shapes or options.shapes(X[rows]), [part], None if spread is None else spread[rows])
+
+
+def _search(
+    options: KernelOptions, shapes: list[Kernel], parts: list[SearchPart], spread: FloatArray | None = None
+) -> FittedKernel:
+    """The shape of highest evidence with its amplitude and noise, equation (4)."""
+
+    def optimum(shape: Kernel) -> SharedOptimum:
+        spectra = [SharedSpectrum.of(part.kernel_matrix(shape), part.targets, spread) for part in parts]
+        return maximise_evidence(spectra, options.noise)
+
+    found = [optimum(shape) for shape in shapes]
+    best = max(range(len(shapes)), key=lambda i: found[i].log_evidence)
+    return FittedKernel(shapes[best], options.scaled(shapes[best], found[best].amplitude), found[best])
+
+
+@dataclass(frozen=True, eq=False)
+class CodeRegression:
+    """The regression of all codes at once, given everything that was learnt from."""
+
+    solver: Solver
+    codes: FloatArray  # (n, k) Z
+    solution: FloatArray  # (n, k) C⁻¹ Z on the rows where each code is known
+    weights: FloatArray  # what the solver's `mean` multiplies
+    owners: IntArray  # (k,) which column of the solver's mask belongs to each code
+
+    @classmethod
+    def fit(cls, training: TrainingCodes, X: Any, priority: FloatArray) -> CodeRegression:
+        Z, observed, fitted = training
+        kernel = fitted.kernel
+        solver: Solver = (
+            make_solver(kernel, fitted.noise, X, observed, LIMITS, priority)
+            if isinstance(kernel, Kernel)
+            else KernelSolver.fit(kernel, fitted.noise, X, observed)  # type: ignore[arg-type]  # asks for κ and its diagonal
+        )
+        owners = np.arange(Z.shape[1]) if observed.shape[1] > 1 else np.zeros(Z.shape[1], dtype=np.intp)
+        solution = solver.solve(Z, owners)
+        return cls(solver, Z, solution, solver.weights(solution), owners)
+
+    def predict(self, X: Any) -> Codes:
+        """Beliefs about the codes of other items, noise included, equation (5)."""
+        return Codes(self.solver.mean(X, self.weights), self.solver.variances(X) + self.solver.noise)
+
+    def left_out(self, *, centred: bool) -> Codes:
+        """Beliefs about the code of every training row given all the others, in closed form, equation (9).
+
+        A centred regression without row i has another mean too: its codes are departures from that one.
+        """
+        precision = self.solver.precision_diagonal  # (n, 1) or (n, k)
+        mean = self.codes - self.solution / precision[:, self.owners]
+        if centred:
+            observed = self.solver.observed
+            ones = self.solver.solve(observed.astype(float), np.arange(observed.shape[1]))
+            others = np.maximum(observed.sum(axis=0) - 1, 1)
+            share = np.where(observed, (1 - ones / precision) / others, 0.0)  # of the code, by which the mean moves
+            mean += share[:, self.owners] * self.codes
+        return Codes(mean, 1 / precision)
+
+    def item_covariance(self, X: Any) -> FeatureCovariance | KernelCovariance:
+        """Between the items X, given the training rows that are known in full."""
+        solver, full = self.solver, self._full_rows
+        if isinstance(solver, FeatureSolver):
+            return FeatureCovariance(solver, gram(solver.features[full]), X)
+        if isinstance(solver, KernelSolver) and len(solver.groups) == 1 and full.size == solver.X.shape[0]:
+            return KernelCovariance(solver.kernel, solver.noise, solver.X, solver.groups[0].core_factor.L, X)
+        C = solver.kernel(solver.X[full])
+        C[np.diag_indices_from(C)] += solver.noise
+        return KernelCovariance(solver.kernel, solver.noise, solver.X[full], cholesky(C), X)
+
+    @property
+    def _full_rows(self) -> IntArray:
+        """Rows where every code that is known anywhere is known."""
+        observed = self.solver.observed
+        return np.flatnonzero(observed[:, observed.any(axis=0)].all(axis=1))

@@ -12,9 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwise.models.base import LabelModel
-from labelwise.models.compressed.code import LabelCode, SparseOptions, learn_code, make_plan
+from labelwise.models.compressed.code import (
+    CodeRegression,
+    KernelOptions,
+    LabelCode,
+    SparseOptions,
+    learn_code,
+    learn_codes,
+    make_plan,
+)
 from labelwise.models.compressed.label_decoders import CodeDecoder, Codes, Decoded, Decoder, fit_decoder_link
-from labelwise.models.compressed.regression import CodeRegression, KernelOptions, learn_codes
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.calibration import LogisticLink, base_rates
 from labelwise.numerics.feature_scaling import FeatureScaling, learn_scaling

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logit
 
-from labelwise.models.factors.choice import FEWEST_ITEMS, FEWEST_LABELS, mean_precision
+from labelwise.models.factors.cooccurrence_factors import FEWEST_ITEMS, FEWEST_LABELS, mean_precision
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.calibration import POOLED_MEAN, Entries, LogisticLink, bend, fit_pooled
 from labelwise.numerics.gp.feature_regression import FeatureRegression

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from labelwise.campaign import Campaign
 from labelwise.models import BinaryRelevance, CooccurrenceFactors, LabelGP, LatentFactors
 from labelwise.models import CooccurrenceTransfer as Transfer
-from labelwise.models.factors.choice import PAPER_PRECISION_AT
+from labelwise.models.factors.cooccurrence_factors import PAPER_PRECISION_AT
 from labelwise.numerics.metrics import macro_average_precision, precision_at
 from labelwise.posterior import FloatArray, LabelPosterior
 from labelwise.queries import Uncertainty

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,6 +15,7 @@ from labelwise.studies.papers.figures import draw_verdicts
 from labelwise.studies.report import Cell, Section, write_report
 from labelwise.studies.study import package_versions
 
+PAPERS = {"miml": "miml", "bomc": "bomc_exhibits", "gpb2m": "gpb2m", "csbpca": "csbpca", "mllcs": "mllcs"}  # to modules
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 QUICK = " A quick run: few repetitions, so differences of a few points may be noise."
 
@@ -44,6 +46,12 @@ class Account:
         if self.finished == 0:
             return "not run yet"
         return "finished" if self.finished == self.pieces else f"{self.finished} of {self.pieces} pieces"
+
+
+def load_paper(name: str) -> Paper:
+    """One of `PAPERS`. The others, with all that they compare with, are not loaded."""
+    paper: Paper = import_module(f"labelwise.studies.papers.{PAPERS[name]}").PAPER
+    return paper
 
 
 def reproduce_paper(

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from scipy.stats import t as student
 
 from labelwise.campaign.estimates import MicroF1, draw_items
-from labelwise.campaign.hours import CURVE_SHARES, RATES, _fit, draw_curves, fit_curve
+from labelwise.campaign.standing import CURVE_SHARES, RATES, _fit, draw_curves, fit_curve
 from labelwise.records.learning_curve import HOUR, LearningCurve
 
 AT = np.array(CURVE_SHARES) * 0.9  # the last point is a little before now
