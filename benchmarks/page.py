@@ -32,8 +32,8 @@ import numpy as np
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from labelwise import Answer, LabelData
-from labelwise.labelling import Project
 from labelwise.cli.demo import make_demo_projects
+from labelwise.labelling import Project
 from labelwise.labelling.store.trainings import read_trainings
 from labelwise.labelling.web.reach import local_secret
 

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 pytest.importorskip("jinja2", reason="needs the extra plots")
 
 from labelwise.cli import app
-from labelwise.studies.jobs import Job
 from labelwise.studies import papers
+from labelwise.studies.jobs import Job
 from labelwise.studies.papers import Claim, Exhibit, Paper
 
 
