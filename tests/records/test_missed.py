@@ -6,7 +6,7 @@ from scipy.integrate import quad
 from scipy.stats import beta
 
 from labelwise.records import PickCounts, worth_verifying
-from labelwise.records.missed import PRIOR_WEIGHT, USUAL_MISS_RATE
+from labelwise.records.missed import MIN_CHANCE, PRIOR_WEIGHT, USUAL_MISS_RATE
 
 
 def integrated(missed, found, prior):
@@ -44,20 +44,17 @@ def test_where_nothing_was_checked_the_usual_rate_stands():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_label_is_asked_about_where_that_brings_more_examples_for_the_time_than_another_item(seed):
-    """Draw labels that are there with p, found with 1 - miss, and count; then by loops over labels."""
+def test_likely_and_rare_labels_are_asked_about_first(seed):
+    """Draw labels that are there with p, found with 1 - miss, and count."""
     rng = np.random.default_rng(seed)
-    p, miss, n, n_items = rng.random(6), rng.random(6) * 0.6, rng.integers(1, 60, 6), 100
-    there = rng.random((200_000, 6)) < p
+    p, miss, rate = rng.random(8) ** 4, rng.random(8) * 0.6, rng.random(8) * 0.5 + 0.01
+    there = rng.random((400_000, 8)) < p
     not_picked = ~(there & (rng.random(there.shape) >= miss))
     chance = (there & not_picked).sum(0) / not_picked.sum(0)
-    price = 0.1
-    by_another = sum(n[label] / n_items / n[label] for label in range(6))  # growth of each label's examples, summed
-    gain = np.array([chance[label] / n[label] / price / by_another for label in range(6)])
-    surely = np.abs(gain - 1) > 0.05
-    asked = worth_verifying(p, miss, n / n_items, price)
-    assert set(asked[surely[asked]]) == set(np.flatnonzero(surely & (gain > 1)))
-    assert np.all(np.diff(gain[asked]) < 0.1)  # what brings most first
+    asked, worth = worth_verifying(p, miss, rate), chance / rate**0.5
+    assert 0 < asked.size < 8 and chance[asked].min() > MIN_CHANCE - 0.002
+    assert np.all(np.diff(worth[asked]) < 0.02)  # what brings most first
+    assert np.isin(np.flatnonzero(chance > MIN_CHANCE + 0.002), asked).all()
 
 
 def test_probabilities_that_are_none_ask_nothing():

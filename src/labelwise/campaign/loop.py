@@ -275,19 +275,19 @@ class Campaign:
 
         A person who picks labels forgets some. Ask before the answer is told, while the item is still open, and tell
         both together: `campaign.tell([answer, Answer.to(question, present=...)])`. The yes and no to these labels then
-        stand in place of "not picked". At most three labels are asked about, if that brings more for the time than
-        another item: by the beliefs, by how often picking has missed each label so far, and by how few examples it has;
-        see docs/costs.md. None for an answer about one label, where labels are answered one by one (`Costs` without
-        `pick`), and before the first answers.
+        stand in place of "not picked". At most five labels are asked about: by the beliefs, by how often picking has
+        missed each label so far, and by how rare it is; see docs/costs.md. None for an answer about one label, where
+        labels are answered one by one (`Costs` without `pick`), and while neither answers nor names say anything.
         """
-        row, model = self._book.row(answer.item), self.fitted()
-        if model is None or not answer.picked or not self.costs.picks:
+        row = self._book.row(answer.item)
+        knows_nothing = self.fitted() is None and self._hints.of(self._data) is None
+        if knows_nothing or not answer.picked or not self.costs.picks:
             return None
         open_ = np.zeros(self._data.n_labels, dtype=bool)
         open_[[self._book.column(name) for name, there in answer.values.items() if not there]] = True
-        p = np.asarray(self._guessed(model, self._data.X[[row]]).probabilities())[0]
+        p = np.asarray(self.believe(self._data.X[[row]]).probabilities())[0]
         miss_rates, rates = self._book.pick_counts().by_label(), self._book.example_rates()
-        worth = worth_verifying(np.where(open_, p, 0.0), miss_rates, rates, self.costs.further_share())[:MOST_VERIFIED]
+        worth = worth_verifying(np.where(open_, p, 0.0), miss_rates, rates)[:MOST_VERIFIED]
         names = self._data.label_names
         return Question(answer.item, tuple(names[label] for label in worth), VERIFY) if worth.size else None
 

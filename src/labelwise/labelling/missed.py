@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from labelwise.labelling.store.labels import StoredLabels
 from labelwise.labelling.store.schema import NO, YES
 from labelwise.labelling.store.trainings import last_good
-from labelwise.records.missed import USUAL_PRICE, PickCounts, worth_verifying
+from labelwise.records.missed import PickCounts, worth_verifying
 
 if TYPE_CHECKING:
     from labelwise.labelling.training.votes import ItemVotes
@@ -61,13 +61,12 @@ def as_report(counts: Counts, labels: StoredLabels) -> dict[str, dict[str, list[
 
 @dataclass(frozen=True, eq=False)
 class MissRates:
-    """What a training knows of missed labels: counts of people and labels, how common labels are, and the price."""
+    """What a training knows of missed labels: counts of people and labels, and how common labels are."""
 
     people: tuple[str, ...]
     label_names: tuple[str, ...]
     counts: PickCounts  # (people, q)
     base_rates: FloatArray  # (q,)
-    price: float
 
     @classmethod
     def read(cls, report: Mapping[str, Any], labels: StoredLabels) -> MissRates:
@@ -81,8 +80,7 @@ class MissRates:
                     table[person, :, column] = both
         rates = examples.get("rates", {})
         base_rates = np.array([rates.get(str(label), 1 / len(labels.ids)) for label in labels.ids])
-        price = examples.get("price", USUAL_PRICE)
-        return cls(tuple(picks), tuple(labels.names), PickCounts(table[:, 0], table[:, 1]), base_rates, price)
+        return cls(tuple(picks), tuple(labels.names), PickCounts(table[:, 0], table[:, 1]), base_rates)
 
     def of(self, who: str) -> FloatArray:
         """(q,) miss rate of each label, as far as this person's picks were checked; else of everybody's."""
@@ -93,7 +91,7 @@ class MissRates:
     def to_verify(self, who: str, beliefs: Mapping[str, float]) -> tuple[str, ...]:
         """The labels to ask a person about if they are not picked, of those that there are beliefs of."""
         p = np.array([beliefs.get(name, np.nan) for name in self.label_names])
-        worth = worth_verifying(p, self.of(who), self.base_rates, self.price)
+        worth = worth_verifying(p, self.of(who), self.base_rates)
         return tuple(self.label_names[place] for place in worth.tolist())
 
 

@@ -231,15 +231,6 @@ class Costs:
         """Of so many more labels, yes or no, of an item that is open anyway."""
         return np.asarray(self.answer * np.asarray(labels, dtype=np.float64))
 
-    def further_share(self) -> float:
-        """Time for a further label over that for another item with one label picked; at most 1.
-
-        >>> round(Costs.short_text().further_share(), 3), Costs(answer=2.0, pick=0.0).further_share()
-        (0.087, 1.0)
-        """
-        further = float(self.further())
-        return further / max(float(self.whole_item(1)), further)
-
     def sweep(self, cells: npt.ArrayLike = 1) -> FloatArray:
         """Of one label over so many items on one page."""
         cell = float(self.pair()) if self.cell is None else self.cell

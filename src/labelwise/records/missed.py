@@ -12,8 +12,8 @@ from labelwise.numerics.arrays import FloatArray
 
 USUAL_MISS_RATE = 0.2  # of the labels that are there, those that picking misses; see docs/costs.md
 PRIOR_WEIGHT = 5.0  # labels that a rate counts for where nothing was checked
-MOST_VERIFIED = 3  # labels of one item that are asked about
-USUAL_PRICE = 0.09  # seconds of a yes or no over those of another item, for short texts
+MOST_VERIFIED = 5  # labels of one item that are asked about
+MIN_CHANCE = 0.01  # that a label which is asked about is there
 LEVEL = 0.9  # of intervals
 
 
@@ -62,39 +62,32 @@ def _beta_summary(missed: int, found: int, prior: float) -> tuple[float, float, 
 
 
 def worth_verifying(
-    p: FloatArray,
-    miss_rate: float | FloatArray = USUAL_MISS_RATE,
-    base_rate: float | FloatArray | None = None,
-    price: float = USUAL_PRICE,
+    p: FloatArray, miss_rate: float | FloatArray = USUAL_MISS_RATE, base_rate: float | FloatArray = 1.0
 ) -> npt.NDArray[np.intp]:
     """Labels of one item to ask about if they are not picked, those that bring most first.
 
     A label that was believed with probability p and was not picked is there with the chance
-    p · miss / (p · miss + 1 − p). An example more brings a label the more the fewer it has. So a label is worth
-    chance / n examples of it, and another item, which has each label at its base rate, q / N with N items so far. A
-    label is asked about where that takes no more of a person's time than another item does for the same. NaN is not
-    believed.
+    p · miss / (p · miss + 1 − p). The chance is divided by √(base rate), because one more example helps a rare label
+    more. A label with a chance below one in a hundred is not asked about. NaN is not believed.
 
     Parameters
     ----------
     p : (q,) probability of each label before the item was answered
     miss_rate : probability that a label which is there is not picked, one or (q,)
-    base_rate : share n / N of the items that have the label, one or (q,); by default 1 / q: one label per item
-    price : time to say yes or no to a label, over that for another item
+    base_rate : share of the items that have the label, one or (q,)
 
     Examples
     --------
-    >>> p = np.array([0.02, 0.9, 0.5, np.nan])
+    >>> p = np.array([0.1, 0.9, 0.5, np.nan])
     >>> worth_verifying(p)
-    array([1, 2])
-    >>> worth_verifying(p, base_rate=np.array([0.001, 0.5, 0.5, 0.5]))  # a rare label comes first
-    array([0, 1])
+    array([1, 2, 0])
+    >>> worth_verifying(p, base_rate=np.array([0.0001, 0.5, 0.5, 0.5]))  # a rare label comes first
+    array([0, 1, 2])
     >>> worth_verifying(p, miss_rate=0.001)  # nobody forgets anything
     array([], dtype=int64)
     """
     p = np.nan_to_num(np.asarray(p, dtype=np.float64), nan=0.0)
     hidden = p * miss_rate
     chance = np.divide(hidden, hidden + 1 - p, out=np.zeros_like(hidden), where=hidden + 1 > p)
-    worth = chance if base_rate is None else chance / (p.size * np.asarray(base_rate))
-    order = np.argsort(-worth, kind="stable")
-    return order[worth[order] >= price]
+    order = np.argsort(-chance / np.sqrt(base_rate), kind="stable")
+    return order[chance[order] >= MIN_CHANCE]

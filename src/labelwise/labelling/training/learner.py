@@ -155,11 +155,10 @@ def report_of(learner: Learner) -> dict[str, Any]:
 
 
 def _examples(learner: Learner) -> dict[str, Any]:
-    """What verifying is weighed by: the share of yes among the answers to each label, and the price of a yes or no."""
+    """What verifying is weighed by: the share of yes among the answers to each label."""
     yes, no, _ = learner.history.tally.said
     rates = np.round((1 + yes) / (1 + yes + no), 6).tolist()
-    price = round(learner.costs.further_share(), 6)
-    return {"rates": dict(zip(map(str, learner.labels.ids), rates, strict=True)), "price": price}
+    return {"rates": dict(zip(map(str, learner.labels.ids), rates, strict=True))}
 
 
 def standing_report(standing: Standing, answers: int) -> dict[str, Any]:
