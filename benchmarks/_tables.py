@@ -75,6 +75,53 @@ def of_label_saving(figures: dict[str, Any]) -> Tables:
     }
 
 
+def of_time_saving(figures: dict[str, Any]) -> Tables:
+    """Shares of the usual way's time, by set, by price list and by arm."""
+    arms, pairs = figures["arms"], figures["pairs"]
+    default, kinds = arms["default"], [arm for arm in ("default", "random", "named") if arm in arms]
+    rows = []
+    for name, row in default.items():
+        shares = [_short(arms[arm][name]["share"]) if name in arms[arm] else "" for arm in kinds]
+        by_pairs = pairs.get(name, {}).get("short_text:mid")
+        gain = {key: value or 0.0 for key, value in figures["over_random"][name].items()}
+        rows.append([name, *shares, _points(gain), "" if by_pairs is None else f"{by_pairs:.1f}"])
+    over = {arm: figures["arms_over_sets"][arm] for arm in kinds}
+    rows += [[which, *(_short(over[arm][which]) for arm in kinds), "", ""] for which in ("median", "worst")]
+    titles = {"default": "default campaign", "random": "random items, same model", "named": "default, names known"}
+    head = ["set", *(titles[arm] for arm in kinds), "gain over random, % of macro AP", "pairs"]
+    lists = [
+        [which.replace("_", " ").replace(":", ", "), *(_short(row[key]) for key in ("median", "worst"))]
+        for which, row in figures["by_list"]["default"].items()
+    ]
+    others = [[arm, _short(row["median"]), _short(row["worst"])] for arm, row in figures["arms_over_sets"].items()]
+    return {
+        "time saving": table(head, rows),
+        "time saving lists": table(["price list", "median share", "worst share"], lists),
+        "time saving arms": table(["campaign", "median share", "worst share"], others),
+        "time saving seeds": f"{figures['seeds']} seeds; {figures['sets_worse_than_random']} of {figures['sets']} sets worse"
+        " than random beyond noise.",
+    }
+
+
+def of_forgetting(figures: dict[str, Any]) -> Tables:
+    """What forgetting costs, and what verifying recovers."""
+    rows = [
+        [
+            name,
+            *(f"{row['macro_ap'][arm]:.3f}" for arm in ("full", "forgets", "verified")),
+            *(f"{number / figures['items']:.1f}" for number in row["asked_and_found"]),
+            f"{row['seconds']['verified'] / row['seconds']['forgets'] - 1:+.0%}",
+        ]
+        for name, row in figures["by_set"].items()
+    ]
+    head = ["set", "forgets nothing", "forgets", "verified", "labels asked about an item", "found", "time"]
+    said = (
+        f"Forgetting costs {figures['cost']:.3f}, verifying recovers {figures['recovered']:.0%} of it; at equal time it"
+        f" brings {figures['equal_seconds']['verified']:+.3f}."
+    )
+    return {"forgetting": table(head, rows), "forgetting mean": said}
+
+
 def of_default_decision(figures: dict[str, Any]) -> Tables:
     """Every rule's score, both measures on both versions of the sets, and what a young model predicts."""
     rows, details = [], []
@@ -245,21 +292,26 @@ def _by_set(exhibits: list[dict[str, Any]], start: str) -> str:
     return table(["", *sets], [[method, *(row.get(name, "—") for name in sets)] for method, row in cells.items()])
 
 
-PAGES: dict[str, tuple[str, Callable[[dict[str, Any]], Tables]]] = {
-    "peers.md": ("peers", of_peers),
-    "simulate.md": ("arena", of_arena),
-    "study.md": ("label_saving", of_label_saving),
-    "large-pools.md": ("scale", of_scale),
-    "decisions.md": ("default_decision", of_default_decision),
+PAGES: dict[str, tuple[tuple[str, Callable[[dict[str, Any]], Tables]], ...]] = {
+    "peers.md": (("peers", of_peers),),
+    "simulate.md": (("arena", of_arena),),
+    "study.md": (
+        ("label_saving", of_label_saving),
+        ("time_saving", of_time_saving),
+        ("forgetting", of_forgetting),
+    ),
+    "large-pools.md": (("scale", of_scale),),
+    "decisions.md": (("default_decision", of_default_decision),),
 }
 
 
 def wanted() -> dict[str, Tables]:
     """Page to its tables, of everything that is saved."""
-    found = {}
-    for page, (name, make) in PAGES.items():
-        if (RESULTS / f"{name}.json").exists():
-            found[page] = make(_figures(name))
+    found: dict[str, Tables] = {}
+    for page, benchmarks in PAGES.items():
+        for name, make in benchmarks:
+            if (RESULTS / f"{name}.json").exists():
+                found.setdefault(page, {}).update(make(_figures(name)))
     papers = {name: _figures(f"reproduce_{name}") for name in PAPERS}
     costs = {name: _figures(name) for name in COSTS}
     return found | {"reproduce.md": of_papers(papers), "scale.md": of_costs(costs)}

@@ -266,11 +266,13 @@ def main():
         "pairs": pair_shares(),
         "arms_over_sets": {arm: over_sets(table, lambda row: row["share"]) for arm, table in tables.items()},
     }
-    print(json.dumps(result))
+    for name, row in tables.get("default", {}).items():
+        others = {arm: table[name]["share"] for arm, table in tables.items() if name in table}
+        print(f"{name:15}", *(f"{arm} {'never' if share is None else share:<7}" for arm, share in others.items()))
     ours = over_sets(tables.get("default", {}), lambda row: row["share"])
     last = {"median_share": ours.get("median"), "worst_share": ours.get("worst"), "sets_worse_than_random": len(worse)}
     named = {} if NAMED not in tables else {"named": over_sets(tables[NAMED], lambda row: row["share"])}
-    print(json.dumps({**last, **named, "worse": worse, "sets": len(tables.get("default", {})), "seeds": len(seeds)}))
+    print(json.dumps({**last, **named, "worse": worse, "sets": len(tables.get("default", {})), **result}))
 
 
 if __name__ == "__main__":
