@@ -8,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from labelwise import Costs
+from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.exchange.label_studio import from_label_studio, to_label_studio
 from labelwise.labelling.exchange.transfer import read_events_file, write_events
 from labelwise.labelling.figures.report import write_report
@@ -130,6 +131,14 @@ def test_the_campaign_counts_by_what_these_people_need(slow):
 def test_prices_that_were_chosen_are_what_learning_starts_from(make):
     project = make(read_cost=10.0, answer_cost=2.0)
     assert project.costs() == Costs(10.0, 2.0) == project.campaign().costs
+
+
+def test_a_price_list_is_what_learning_starts_from(make):
+    assert make(price_list="long_text:high").costs() == Costs.long_text("high")
+    with pytest.raises(ProjectError, match="no price list 'novel'"):
+        make(price_list="novel")
+    with pytest.raises(ProjectError, match="not both"):
+        make(price_list="picture", answer_cost=2.0)
 
 
 def test_status_and_report_show_the_time_of_each_person_and_kind(slow, tmp_path):

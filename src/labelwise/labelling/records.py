@@ -60,8 +60,10 @@ class Settings:
     ready : int
         Questions the worker keeps ready.
     read_cost, answer_cost, label_costs : float, float, and mapping of label names to prices
-        What reading an item and answering for a label cost, in seconds, see `labelwise.Costs`. If none is chosen, those
-        of texts or pictures are what learning from people's times starts from.
+        What reading an item and answering for a label cost, in seconds, see `labelwise.Costs`.
+    price_list : str, optional
+        The named list, as "long_text:high", that learning from people's times starts from where no price is chosen. By
+        default that of short texts or of pictures.
     start : int
         Random items that are answered in full before the strategy takes over.
     verify : bool
@@ -93,6 +95,7 @@ class Settings:
     read_cost: float = 0.0
     answer_cost: float = 1.0
     label_costs: Mapping[str, float] = field(default_factory=dict)
+    price_list: str | None = None
     start: int = 0
     verify: bool = False
     hints: bool = True
@@ -134,6 +137,8 @@ class Settings:
             raise ProjectError(f"start must be 0 or more, got {self.start!r}")
         if not self.lease_seconds > 0:
             raise ProjectError(f"lease_seconds must be positive, got {self.lease_seconds!r}")
+        if self.price_list is not None and self.has_prices:
+            raise ProjectError("choose a price list, or prices of your own for reading, answers or labels, not both")
         try:
             check_goals(self.target_f1, self.worth_an_hour)
         except ValueError as error:
@@ -156,7 +161,7 @@ class Settings:
         from labelwise.campaign import Costs  # loaded when needed, as above
 
         if not self.has_prices:
-            return Costs.picture() if self.features["kind"] == "images" else Costs.short_text()
+            return Costs.named(self.price_list or ("picture" if self.features["kind"] == "images" else "short_text"))
         own = {name: self.label_costs[name] for name in label_names if name in self.label_costs}
         return Costs(self.read_cost, self.answer_cost, own or None)
 
