@@ -80,7 +80,7 @@ def of_time_saving(figures: dict[str, Any]) -> Tables:
     arms, pairs = figures["arms"], figures["pairs"]
     default, kinds = arms["default"], [arm for arm in ("default", "random", "named") if arm in arms]
     rows = []
-    for name, row in default.items():
+    for name in default:
         shares = [_short(arms[arm][name]["share"]) if name in arms[arm] else "" for arm in kinds]
         by_pairs = pairs.get(name, {}).get("short_text:mid")
         gain = {key: value or 0.0 for key, value in figures["over_random"][name].items()}
@@ -98,8 +98,8 @@ def of_time_saving(figures: dict[str, Any]) -> Tables:
         "time saving": table(head, rows),
         "time saving lists": table(["price list", "median share", "worst share"], lists),
         "time saving arms": table(["campaign", "median share", "worst share"], others),
-        "time saving seeds": f"{figures['seeds']} seeds; {figures['sets_worse_than_random']} of {figures['sets']} sets worse"
-        " than random beyond noise.",
+        "time saving seeds": f"{figures['seeds']} seeds; {figures['sets_worse_than_random']} of {figures['sets']} sets"
+        " worse than random beyond noise.",
     }
 
 

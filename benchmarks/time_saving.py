@@ -266,7 +266,7 @@ def main():
         "pairs": pair_shares(),
         "arms_over_sets": {arm: over_sets(table, lambda row: row["share"]) for arm, table in tables.items()},
     }
-    for name, row in tables.get("default", {}).items():
+    for name in tables.get("default", {}):
         others = {arm: table[name]["share"] for arm, table in tables.items() if name in table}
         print(f"{name:15}", *(f"{arm} {'never' if share is None else share:<7}" for arm, share in others.items()))
     ours = over_sets(tables.get("default", {}), lambda row: row["share"])
