@@ -182,3 +182,18 @@ def test_a_thousand_items_labelled_to_two_hundred_answers(tmp_path):
     truth = {f"d{n}": (n % 2 == 0, n % 3 == 1) for n in range(1000)}
     for row in np.flatnonzero(np.diff(labelled.observed.indptr)):
         assert tuple(labelled.Y.toarray()[row]) == truth[labelled.item_ids[row]]
+
+
+def test_likely_labels_are_shown_with_why_before_anything_was_answered(tmp_path):
+    texts = ["the goal of the football match", "a minister lost the vote", "football and a goal", "the party vote"] * 5
+    data = LabelData.from_arrays(
+        np.zeros((20, 1)), label_names=["football", "voting"], items=[{"text": each} for each in texts]
+    )
+    with Project.create(tmp_path / "texts.db", data, text="text", start=0, control=0, strategy="uncertainty") as made:
+        made.refresh()
+        person, screen = desk(made, "q")
+        person.work()
+        lease = made.ask(who="ann")[0]
+    shown = re.sub(r"\s+", " ", screen.getvalue())
+    is_sport = "football" in lease.content["text"]
+    assert re.search(r"\d+% " + ("football by its name: football" if is_sport else "voting by its name: vote"), shown)

@@ -14,53 +14,20 @@ from sklearn.base import clone
 from labelwise.campaign.answers import AnswerBook, refit_point
 from labelwise.campaign.defaults import START, default_decision, default_model, default_strategy, is_left_open
 from labelwise.campaign.guard import Guard, evidence_point, strategy_evidence
-from labelwise.campaign.new_labels import GuessLearner, HintLearner, NewLabel, with_room
-from labelwise.campaign.questions import as_questions, by_item, check_number, embed_rows, interleave
+from labelwise.campaign.new_labels import GuessLearner, HintLearner, NewLabel, parts_of, spread_rows, with_room
+from labelwise.campaign.questions import as_questions, by_item, check_number, embed_rows, interleave, start_questions
 from labelwise.campaign.standing import Standing, Told, stand
+from labelwise.hints.reasons import Believed
 from labelwise.models.semi_supervised import for_blocks
 from labelwise.numerics.choosing import random_items, random_pairs
 from labelwise.posterior import LabelPosterior, LimitedPosterior
 from labelwise.posterior.wrapped import StreamedPosterior
-from labelwise.records import Answer, Label, LabelData, PickCounts, Question, features_by_name, in_shards
-from labelwise.records.asking import CONTROL, START_REASON, VERIFY
+from labelwise.records import Answer, Label, LabelData, PickCounts, Question, Suggestion, features_by_name, in_shards
+from labelwise.records.asking import CONTROL, VERIFY
 from labelwise.records.costs import Costs, Spent
 from labelwise.records.missed import MOST_VERIFIED, worth_verifying
 
-
-def start_questions(
-    data: LabelData,
-    closed: sp.csr_array,
-    full: npt.NDArray[np.intp],
-    *,
-    start: int,
-    n: int,
-    target: str,
-    random_state: int,
-) -> list[Question]:
-    """Up to n questions about the random items of the start, in an order drawn once.
-
-    Parameters
-    ----------
-    data : LabelData
-    closed : (n, q) entries that may not be asked
-    full : rows of which every label is known
-    start : number of items of the start; none is asked once this number is known in full
-    n : how many questions to ask
-    target : "items", or "pairs": then every open label of an item in turn
-    random_state : decides the order
-    """
-    missing = start - full.size
-    if missing <= 0:
-        return []
-    order = np.random.default_rng([random_state, 0, 4]).permutation(data.n_items)
-    order = order[~np.isin(order, full)]
-    order = order[np.diff(closed.indptr)[order] < closed.shape[1]][:missing]
-    if target == "items":
-        order = order[:n]
-        return as_questions(data, closed, (order, None, np.full(order.size, np.nan)), START_REASON)
-    place, labels = np.nonzero(~closed[order].toarray())
-    rows = order[place[:n]]
-    return as_questions(data, closed, (rows, labels[:n], np.full(rows.size, np.nan)), START_REASON)
+WORD_SAMPLE = 500  # items from which it is told what a word says
 
 
 class Model(Protocol):
@@ -185,6 +152,11 @@ class Campaign:
         """The hints of labels; to rebuild a campaign, give them to it again by `guess_label`."""
         return dict(self._new_labels)
 
+    def hinted_labels(self) -> npt.NDArray[np.bool_]:
+        """(q,) labels of which something is believed before the first answer: by names, descriptions or opinions."""
+        hints = self._hints.of(self._data)
+        return np.zeros(self._data.n_labels, dtype=bool) if hints is None else hints.says().any(axis=0)
+
     def labelled(self) -> LabelData:
         """The pool with every answer in it: what to save, to export, or to train something else on."""
         rows, Y, observed = self._book.training()
@@ -307,6 +279,24 @@ class Campaign:
         if model is None:
             return self._hints.before_answers(X, self._data)
         return self._guessed(model, X)
+
+    def suggest(self, items: Iterable[str], *, least: float = 0.1, most: int = 8) -> list[tuple[Suggestion, ...]]:
+        """The likeliest labels of items of the pool, with their probability, source and the words that speak for them.
+
+        Labels of a probability of at least `least`, and at most `most` of an item. Names alone are enough: before the
+        first answer it has what they suggest.
+        """
+        rows = np.array([self._book.row(item) for item in items], dtype=np.intp)
+        return self.believed(rows).suggest(rows.size, self._data.label_names, least, most)
+
+    def believed(self, rows: npt.NDArray[np.intp]) -> Believed:
+        """What is believed of these rows of the pool, and then of a sample, with the parts that it is made of."""
+        X = self._data.X[np.concatenate([rows, spread_rows(self._data.n_items, WORD_SAMPLE)])]
+        beliefs = self.believe(X)
+        model, hints, weights = parts_of(beliefs)
+        p = np.asarray(beliefs.probabilities())
+        words = self._hints.pool(self._data).words(self._data.feature_names)
+        return Believed(X, p, model - model.mean(axis=0), words, hints, weights)
 
     def predict(self, X: Any = None, *, every_label: bool = False) -> npt.NDArray[np.bool_]:
         """(n, q) label sets of new items, or of the pool; in the pool, what was answered stands.

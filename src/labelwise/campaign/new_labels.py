@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, clone
 
 from labelwise.campaign.questions import did_you_mean
 from labelwise.hints.base import DEFAULT_HINTS, Pool, PoolHints, checked_hints, learn_hints
-from labelwise.models.hinted import HintedModel
+from labelwise.models.hinted import HintedModel, HintedPosterior
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.blocks import model_columns
 from labelwise.numerics.feature_scaling import PreparedFeatures, learn_features
@@ -106,6 +106,14 @@ class GuessedPosterior(TiltedPosterior):
         told, guessed = self._items.told, expit(self._log_odds)
         p[:, self._items.columns] = guessed if told is None else np.where(told, self._tilted(p), guessed)
         return p
+
+
+def parts_of(beliefs: LabelPosterior) -> tuple[FloatArray, Any, Any]:
+    """What the log-odds of beliefs are made of: (n, q) the model's part, hints and their weights, None without any."""
+    inner = beliefs._inner if isinstance(beliefs, GuessedPosterior) else beliefs
+    if isinstance(inner, HintedPosterior):
+        return inner.parts()
+    return log_odds(beliefs.probabilities()), None, None
 
 
 def blended(model: FloatArray, guess: FloatArray, share: float) -> FloatArray:
@@ -306,9 +314,9 @@ def with_room(model: Any, n_labels: int) -> Any:
     return grown
 
 
-def spread_rows(n: int) -> npt.NDArray[np.intp]:
+def spread_rows(n: int, most: int = SAMPLE) -> npt.NDArray[np.intp]:
     """A sample of n rows, evenly spread."""
-    return np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.intp))
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))
 
 
 def guess_label(
@@ -357,10 +365,15 @@ class HintLearner:
         if not self._chosen:
             return None
         if self._found[0] is not data:
-            if self._pool[0] is not data.X:
-                self._pool = (data.X, Pool.of(data))
-            self._found = (data, learn_hints(data, self._chosen, self._pool[1]))
+            self._found = (data, learn_hints(data, self._chosen, self.pool(data)))
         return self._found[1]
+
+    def pool(self, data: LabelData) -> Pool:
+        """What was learnt of the items, with hints or without; kept while the features stay."""
+        if self._pool[0] is not data.X or self._pool[1] is None:
+            self._pool = (data.X, Pool.of(data))
+        assert self._pool[1] is not None
+        return self._pool[1]
 
     def wrap(self, model: Any, data: LabelData) -> Any:
         """An unfitted model with the hints of the pool in its beliefs; the model itself where there are none."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from labelwise.records import LabelData, Question
+from labelwise.records.asking import START_REASON
 
 
 def embed_rows(rows_of: npt.NDArray[np.bool_], rows: npt.NDArray[np.intp], shape: tuple[int, int]) -> sp.csr_array:
@@ -63,3 +64,39 @@ def check_number(n: Any) -> None:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     close = get_close_matches(str(name), known, n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def start_questions(
+    data: LabelData,
+    closed: sp.csr_array,
+    full: npt.NDArray[np.intp],
+    *,
+    start: int,
+    n: int,
+    target: str,
+    random_state: int,
+) -> list[Question]:
+    """Up to n questions about the random items of the start, in an order drawn once.
+
+    Parameters
+    ----------
+    data : LabelData
+    closed : (n, q) entries that may not be asked
+    full : rows of which every label is known
+    start : number of items of the start; none is asked once this number is known in full
+    n : how many questions to ask
+    target : "items", or "pairs": then every open label of an item in turn
+    random_state : decides the order
+    """
+    missing = start - full.size
+    if missing <= 0:
+        return []
+    order = np.random.default_rng([random_state, 0, 4]).permutation(data.n_items)
+    order = order[~np.isin(order, full)]
+    order = order[np.diff(closed.indptr)[order] < closed.shape[1]][:missing]
+    if target == "items":
+        order = order[:n]
+        return as_questions(data, closed, (order, None, np.full(order.size, np.nan)), START_REASON)
+    place, labels = np.nonzero(~closed[order].toarray())
+    rows = order[place[:n]]
+    return as_questions(data, closed, (rows, labels[:n], np.full(rows.size, np.nan)), START_REASON)

@@ -139,7 +139,8 @@ class TerminalLabeller:
 
     def _one_label(self, lease: Lease) -> Any:
         label = lease.question.labels[0]
-        believed = f"  ({lease.beliefs[label]:.0%})" if label in lease.beliefs else ""
+        why = f", {lease.reasons[label].why}" if label in lease.reasons else ""
+        believed = f"  ({lease.beliefs[label]:.0%}{why})" if label in lease.beliefs else ""
         self.console.print(f"{label}?{believed}", style="bold", markup=False)
         self.console.print("y yes  n no  u unsure  s skip  b back  q quit", style="dim")
         while True:
@@ -208,8 +209,11 @@ class TerminalLabeller:
 
     def _show_labels(self, lease: Lease, keys: Mapping[str, str], values: Mapping[str, bool | None]) -> None:
         for key, name in keys.items():
-            believed = f"{lease.beliefs[name]:>5.0%} " if name in lease.beliefs else ""
-            self.console.print(f" {key} {MARKS[values[name]]} {believed}{name}", markup=False)
+            believed = f"{lease.beliefs[name]:>5.0%} " if name in lease.beliefs else "      " if lease.beliefs else ""
+            line = Text(f" {key} {MARKS[values[name]]} {believed}{name}")
+            if name in lease.reasons:
+                line.append(f"  {lease.reasons[name].why}", style="dim")
+            self.console.print(line)
         more = len(values) - len(keys)
         hidden = f"  / find one of {more} more" if more > 0 else "  / find"
         self.console.print(f"key: there, again: unsure  Enter save{hidden}  s skip  b back  q quit", style="dim")

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils.extmath import randomized_svd
 
@@ -24,9 +25,15 @@ SVD_PASSES = 3
 CONSTANT = 1e-9  # a score with a smaller standard deviation says nothing
 DEFAULT_HINTS = ("lexical", "semantics")
 
+IntArray = npt.NDArray[np.intp]
+
 
 class FittedHint(Protocol):
-    """Scores any items; the larger, the more the hint speaks for the label. Zero throughout: it has nothing to say."""
+    """Scores any items; the larger, the more the hint speaks for the label. Zero throughout: it has nothing to say.
+
+    It may have a `source`, the name that people see, and `parts(X, labels)`: a csr_array (m, d) of what each feature
+    of row i adds to its score for label i of `labels`.
+    """
 
     def scores(self, X: Any) -> FloatArray: ...
 
@@ -118,6 +125,13 @@ class Pool:
                 found.append((block, pool))
         return cls(X, tuple(found))
 
+    def words(self, feature_names: Sequence[str] | None) -> dict[int, str]:
+        """The columns that are words, and which."""
+        if feature_names is None:
+            return {}
+        blocks = (block for block, pool in self.blocks if isinstance(pool, PoolWords))
+        return {column: feature_names[column] for block in blocks for column in range(block.start, block.stop)}
+
     def fit(self, hint: Hint, labels: Sequence[Label]) -> list[tuple[str, FittedHint]]:
         """The hint fitted to each block that it reads, with its name: with that of the block where there are several.
 
@@ -140,8 +154,18 @@ class HintOfBlock:
     hint: FittedHint
     block: Block
 
+    @property
+    def source(self) -> str | None:
+        return getattr(self.hint, "source", None)
+
     def scores(self, X: Any) -> FloatArray:
         return self.hint.scores(self.block.of(X))
+
+    def parts(self, X: Any, labels: IntArray) -> sp.csr_array | None:
+        if not hasattr(self.hint, "parts"):
+            return None
+        own = self.hint.parts(self.block.of(X), labels)
+        return sp.csr_array((own.data, own.indices + self.block.start, own.indptr), shape=X.shape)
 
 
 def prepared(X: Any, weights: FloatArray | None) -> sp.csr_array:

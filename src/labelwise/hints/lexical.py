@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import scipy.sparse as sp
 
-from labelwise.hints.base import PoolWords, prepared
+from labelwise.hints.base import IntArray, PoolWords, prepared
 from labelwise.hints.words import label_weights
 from labelwise.numerics.arrays import FloatArray
+from labelwise.records.asking import BY_NAME
 from labelwise.records.labels import Label
 
 
@@ -29,8 +30,12 @@ class Lexical:
 
 @dataclass(frozen=True, eq=False)
 class FittedLexical:
+    source: ClassVar[str] = BY_NAME
     W: sp.csr_array  # (d, q)
     term_weights: FloatArray | None  # (d,), of counts
 
     def scores(self, X: Any) -> FloatArray:
         return (prepared(X, self.term_weights) @ self.W).toarray()
+
+    def parts(self, X: Any, labels: IntArray) -> sp.csr_array:
+        return sp.csr_array(prepared(X, self.term_weights).multiply(self.W.T.tocsr()[labels]))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
-from labelwise.hints.base import PoolWords, prepared
+from labelwise.hints.base import IntArray, PoolWords, prepared
 from labelwise.hints.words import label_weights
 from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.feature_scaling import unit_rows
+from labelwise.records.asking import BY_NAME
 from labelwise.records.labels import Label
 
 
@@ -33,9 +35,18 @@ class Semantics:
 
 @dataclass(frozen=True, eq=False)
 class FittedSemantics:
+    source: ClassVar[str] = BY_NAME
     axes: FloatArray  # (d, k)
     places: FloatArray  # (k, q), of unit length
     term_weights: FloatArray | None  # (d,), of counts
 
     def scores(self, X: Any) -> FloatArray:
         return unit_rows(np.asarray(prepared(X, self.term_weights) @ self.axes)) @ self.places
+
+    def parts(self, X: Any, labels: IntArray) -> sp.csr_array:
+        rows = prepared(X, self.term_weights)
+        lengths = np.linalg.norm(np.asarray(rows @ self.axes), axis=1)  # (m,)
+        row_of = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        along = np.einsum("ek,ke->e", self.axes[rows.indices], self.places[:, labels[row_of]])
+        scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+        return sp.csr_array((rows.data * along * scale[row_of], rows.indices, rows.indptr), shape=rows.shape)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -12,7 +11,7 @@ import sqlalchemy as sa
 from labelwise.labelling.errors import AnswerRefused, ProjectError
 from labelwise.labelling.items.pictures import located
 from labelwise.labelling.missed import MissRates
-from labelwise.labelling.records import GIVEN, TOLD, Lease, Settings, Verified
+from labelwise.labelling.records import GIVEN, TOLD, Lease, Settings, Verified, unpack_reasons
 from labelwise.labelling.store import Store
 from labelwise.labelling.store.events import NewEvent, add_event, last_event, moved_by_merges, undone_by
 from labelwise.labelling.store.items import show_item
@@ -88,14 +87,13 @@ def shown_lease(
     if held.beliefs is not None and not others_answered(connection, settings, held):
         p = np.frombuffer(held.beliefs, dtype="<f4").tolist()
         by_name = dict(zip(known.names, p, strict=True)) if len(p) == len(known.names) else {}
-        beliefs = {label: by_name[label] for label in labels if label in by_name}
+        beliefs = {name: by_name[name] for name in labels if not np.isnan(by_name.get(name, np.nan))}
     score = float("nan") if held.score is None else held.score
     question = Question(name, labels, held.reason, score)
-    marked = json.loads(held.words) if held.words and beliefs else []
-    words = tuple((word, known.names[place], weight) for word, place, weight in marked)
+    words, reasons = unpack_reasons(held.words, known.names, beliefs)
     is_picked = held.label == WHOLE_ITEM and len(beliefs) > 1
     verify = misses.to_verify(held.who, beliefs) if misses is not None and is_picked else ()
-    return Lease(held.token, held.who, question, content, held.expires_at, beliefs, held.rank, words, verify)
+    return Lease(held.token, held.who, question, content, held.expires_at, beliefs, held.rank, words, verify, reasons)
 
 
 def others_answered(connection: sa.Connection, settings: Settings, held: StoredLease) -> bool:

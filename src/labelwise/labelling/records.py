@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from labelwise.labelling.errors import ProjectError
-from labelwise.records.asking import Question, Timing, check_goals
+from labelwise.records.asking import BY_RATE, Question, Suggestion, Timing, check_goals
 
 if TYPE_CHECKING:
     from labelwise.campaign import Costs
@@ -21,10 +22,11 @@ SETTLED = "settled"  # the reason of answers that stand whatever others said
 
 @dataclass(frozen=True)
 class ExpectedLabels:
-    """What a model expects of an item: the probability of each label, and the label set that is predicted."""
+    """What a model expects of an item: the probability of each label, the label set that is predicted, and why."""
 
     probabilities: Mapping[str, float] = field(default_factory=dict)
     labels: frozenset[str] = frozenset()
+    reasons: tuple[Suggestion, ...] = ()
 
     @classmethod
     def of(cls, names: Sequence[str], p: Iterable[float], present: Iterable[bool]) -> ExpectedLabels:
@@ -182,6 +184,33 @@ class Settings:
         return queries.BY_NAME[self.strategy]().target
 
 
+def pack_reasons(marks: Sequence[tuple[str, int, float]], suggested: Iterable[Suggestion], names: Sequence[str]) -> str:
+    """What spoke for and against labels of an item, as it is stored: JSON, with labels by their place."""
+    place = {name: column for column, name in enumerate(names)}
+    reasons = [[place[each.label], each.source, list(each.words)] for each in suggested if each.source != BY_RATE]
+    return json.dumps({"marks": marks, "reasons": reasons}, ensure_ascii=False)
+
+
+def unpack_reasons(
+    stored: str | None, names: Sequence[str], p: Mapping[str, float]
+) -> tuple[tuple[tuple[str, str, float], ...], dict[str, Suggestion]]:
+    """Words with label and log-odds, and the reasons of the labels that there are probabilities of, by name.
+
+    >>> stored = pack_reasons([("goal", 0, 1.5)], [Suggestion("sports", 0.6, "name", ("goal",))], ["sports"])
+    >>> unpack_reasons(stored, ["sports"], {"sports": 0.6})[1]["sports"].words
+    ('goal',)
+    """
+    kept = json.loads(stored) if stored and p else {}
+    kept = {"marks": kept} if isinstance(kept, list) else kept  # leases of earlier versions have the words alone
+    marks = tuple((word, names[place], weight) for word, place, weight in kept.get("marks", ()))
+    reasons = {
+        names[place]: Suggestion(names[place], p[names[place]], source, tuple(words))
+        for place, source, words in kept.get("reasons", ())
+        if names[place] in p
+    }
+    return marks, reasons
+
+
 @dataclass(frozen=True)
 class Lease:
     """A question that belongs to one person until `expires_at` (seconds since 1970).
@@ -189,7 +218,8 @@ class Lease:
     `content` is what to show of the item, `beliefs` the probability of each label asked about, as the last good model
     saw it; empty before there is one. `verify` are the labels of a whole item to ask about once more if they are not
     picked, likeliest first; see `Verified`. `rank` is the place of the question among those that were ready, `words`
-    the words of a text that spoke for or against labels: word, label, log-odds.
+    the words of a text that spoke for or against labels: word, label, log-odds. `reasons` has why likely labels are
+    believed, by name.
     """
 
     token: str
@@ -201,6 +231,7 @@ class Lease:
     rank: int = 0
     words: tuple[tuple[str, str, float], ...] = ()
     verify: tuple[str, ...] = ()
+    reasons: Mapping[str, Suggestion] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

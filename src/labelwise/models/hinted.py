@@ -141,6 +141,10 @@ class HintedPosterior(TiltedPosterior):
     def _shifts(self) -> FloatArray:
         return self._log_odds - log_odds(self._inner.probabilities())
 
+    def parts(self) -> tuple[FloatArray, Any, HintWeights]:
+        """What the log-odds are made of: (n, q) the model's part, and the hints with their weights."""
+        return self._items.weights.slope * log_odds(self._inner.probabilities()), self._items.hints, self._items.weights
+
     def probabilities(self) -> FloatArray:
         model, p = self._inner.probabilities(), np.asarray(expit(self._log_odds))
         stays = np.abs(p - model) <= ROUNDING

@@ -1,6 +1,7 @@
 from labelwise.numerics.blocks import Block as Block
 from labelwise.records.asking import Answer as Answer
 from labelwise.records.asking import Question as Question
+from labelwise.records.asking import Suggestion as Suggestion
 from labelwise.records.asking import Timing as Timing
 from labelwise.records.costs import Costs as Costs
 from labelwise.records.costs import MeasuredTimes as MeasuredTimes

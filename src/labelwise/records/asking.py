@@ -11,6 +11,8 @@ CONTROL = "control"  # the reason of a question of the random share
 START_REASON = "start"  # the reason of a question about the random items that are answered in full at first
 VERIFY = "verify"  # the reason of a question about likely labels that were not picked
 MAX_PICKS = 100_000  # labels in one answer
+BY_MODEL, BY_NAME, BY_RATE = "model", "name", "base rate"  # sources of suggestions, beside the names of opinions
+IN_WORDS = {BY_MODEL: "by the answers", BY_NAME: "by its name", BY_RATE: "by its base rate"}
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,40 @@ class Answer:
         if strange:
             raise ValueError(f"labels {strange} were not asked about for item {question.item!r}")
         return cls(question.item, {name: name in present for name in question.labels}, question.reason)
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A label that an item may have, how probable it is, and why.
+
+    Parameters
+    ----------
+    label : str
+    probability : float
+    source : str
+        What speaks most for it: "model" (what was learnt from the answers), "name" (the label's name and description),
+        the name of an opinion, or "base rate" where nothing speaks for it in particular.
+    words : words of the item that speak for it, the strongest first; empty where there are none
+
+    Examples
+    --------
+    >>> print(Suggestion("sports", 0.62, "name", ("goal", "match")))
+    sports 62 %, by its name: goal, match
+    """
+
+    label: str
+    probability: float
+    source: str
+    words: tuple[str, ...] = ()
+
+    @property
+    def why(self) -> str:
+        """The source and the words, for a person to read."""
+        source = IN_WORDS.get(self.source, f"by {self.source}")
+        return f"{source}: {', '.join(self.words)}" if self.words else source
+
+    def __str__(self) -> str:
+        return f"{self.label} {self.probability:.0%}, {self.why}".replace("%", " %", 1)
 
 
 @dataclass(frozen=True)

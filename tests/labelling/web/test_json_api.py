@@ -35,7 +35,7 @@ def test_after_training_questions_have_probabilities_and_a_rank(alone, project):
     alone.post("/api/skip", {"lease": alone.ask()["lease"]})  # given before the training
     question = alone.ask()
     assert all(0 <= label["p"] <= 1 for label in question["labels"])
-    assert question["why"].startswith("Worth asking: no. ") and "doubt about its labels" in question["why"]
+    assert question["why"].startswith("Asked because the model is unsure of its labels. No. ")
 
 
 def test_what_the_model_believes_of_the_random_share_is_not_shown(make):
@@ -146,7 +146,7 @@ def test_all_labels_of_an_item_come_once_and_are_answered_in_one_request(make):
     reply = person.post("/api/ask", {"items": 2}).json()["questions"]
     asked = [question for question in reply if question["item"] == reply[0]["item"]]
     assert [len(question["labels"]) for question in asked] == [1, 1, 1]
-    every = [{"name": name, "p": None} for name in ("left", "low", "far")]
+    every = [{"name": name, "p": None, "why": None} for name in ("left", "low", "far")]
     assert [question["whole"] for question in asked] == [every, [], []]
     have = [question["lease"] for question in reply]
     sent = {"lease": have[0], "values": YES, "items": 2, "have": have}

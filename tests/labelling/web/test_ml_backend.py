@@ -325,3 +325,26 @@ def test_requests_made_up_from_the_description_do_not_break_it(studio):
         if operation.ok().path.startswith("/label-studio"):
             MADE_UP(given(case=operation.ok().as_strategy())(send))()
     assert {path for path, status in seen if status == 200} >= {"/label-studio/health", "/label-studio/setup"}
+
+
+def test_a_box_for_suggestions_is_filled_with_likely_labels_and_why(tmp_path):
+    """From the first task on: names need no answer. What is asked at random is not told."""
+    texts = ["the goal of the football match", "a minister lost the vote", "football and a goal", "the party vote"] * 5
+    data = LabelData.from_arrays(
+        np.zeros((20, 1)),
+        label_names=["football", "voting"],
+        items=[{"text": f"{each} {i}"} for i, each in enumerate(texts)],
+    )
+    box = CONFIG.replace("<View>", '<View><TextArea name="suggestions" toName="text"/>')
+    with Project.create(tmp_path / "box.db", data, text="text", start=0, control=0, strategy="uncertainty") as made:
+        made.refresh()
+        studio = LabelStudio(create_app(made), made.people.add_token("studio"))
+        tasks = [{"data": {"text": f"{texts[0]} 0"}}, {"data": {"text": f"{texts[1]} 1"}}]
+        results = studio.post("predict", {"tasks": tasks, "label_config": box}).json()["results"]
+        lines = [
+            result["value"]["text"] for each in results for result in each["result"] if result["type"] == "textarea"
+        ]
+        assert [line[0].split(" ")[0] for line in lines] == ["football", "voting"]
+        assert all("%, by its name: " in line[0] for line in lines)
+        without = studio.post("predict", {"tasks": tasks, "label_config": CONFIG}).json()["results"]
+        assert all(result["type"] != "textarea" for each in without for result in each["result"])

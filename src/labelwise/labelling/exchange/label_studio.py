@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from labelwise.data.errors import FormatError
-from labelwise.labelling.exchange.label_studio_tasks import plain, task_key
+from labelwise.labelling.exchange.label_studio_tasks import SUGGESTIONS, plain, task_key
 from labelwise.labelling.records import TOLD, Event, ExpectedLabels
 from labelwise.labelling.store.schema import STUDIO
 from labelwise.records.asking import Timing
@@ -84,14 +84,16 @@ def to_label_studio(
     tasks = []
     for number, (item, content) in enumerate(contents.items(), start=1):
         data = dict(content) if isinstance(content, Mapping) else {"text": content}
-        expected = (predictions or {}).get(item)
+        expected, field = (predictions or {}).get(item), _shown_field(data)
+        if expected is not None and expected.reasons:
+            data[SUGGESTIONS] = "\n".join(map(str, expected.reasons))
         tasks.append(
             {
                 "id": number,
                 "data": data,
                 "meta": {"item": item, "bare": not isinstance(content, Mapping), "project": project},
-                "annotations": [_annotation(event, _shown_field(data), label_names) for event in by_item.get(item, ())],
-                "predictions": [] if expected is None else [_prediction(expected, _shown_field(data))],
+                "annotations": [_annotation(event, field, label_names) for event in by_item.get(item, ())],
+                "predictions": [] if expected is None else [_prediction(expected, field)],
             }
         )
     return tasks
@@ -112,7 +114,8 @@ def from_label_studio(tasks: Any, label_names: Sequence[str], *, is_live: bool =
         said = task.get("meta")
         meta = said if isinstance(said, dict) else {}
         item = str(meta.get("item") or task.get("id") or place)
-        content = task["data"].get("text") if meta.get("bare") else task["data"]
+        data = {name: value for name, value in task["data"].items() if name != SUGGESTIONS}
+        content = data.get("text") if meta.get("bare") else data
         annotations = task.get("annotations") or []
         if not isinstance(annotations, list):
             raise FormatError(f"task {place} has no list of annotations")

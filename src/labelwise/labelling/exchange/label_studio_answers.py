@@ -86,20 +86,29 @@ class Interface:
 
 def choices_of(text: Any) -> list[tuple[str, str, frozenset[str]]]:
     """Name, object and values of every `Choices` of a labelling interface; none where it cannot be read."""
-    if not isinstance(text, str) or "<!" in text:  # a document type may hold entities that never end
-        return []
-    try:
-        found = list(ElementTree.fromstring(text).iter("Choices"))
-    except (ElementTree.ParseError, ValueError, RecursionError):
-        return []
     return [
         (
             control.get("name") or "labels",
             control.get("toName") or "text",
             frozenset(filter(None, (each.get("alias") or each.get("value") for each in control.iter("Choice")))),
         )
-        for control in found
+        for control in _controls(text, "Choices")
     ]
+
+
+def suggestions_box(text: Any) -> tuple[str, str] | None:
+    """Name and object of the `TextArea` of a labelling interface that is named for suggestions; None without one."""
+    boxes = ((control.get("name") or "", control.get("toName") or "text") for control in _controls(text, "TextArea"))
+    return next((box for box in boxes if box[0] == "suggestions"), None)
+
+
+def _controls(text: Any, tag: str) -> list[ElementTree.Element]:
+    if not isinstance(text, str) or "<!" in text:  # a document type may hold entities that never end
+        return []
+    try:
+        return list(ElementTree.fromstring(text).iter(tag))
+    except (ElementTree.ParseError, ValueError, RecursionError):
+        return []
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from labelwise.labelling.store import Store
 from labelwise.labelling.store.annotations import contents_after, known_tasks
 from labelwise.labelling.store.items import items_by_number, known_items
 
+SUGGESTIONS = "labelwise_suggestions"  # field of a task: likely labels and why, a line each; no part of the item
 NO_ITEM = "the task is no item of the project: none shows the same"
 NO_DATA = "the task has no data to find its item by"
 
@@ -178,7 +179,7 @@ def _meta(task: Any) -> Mapping[str, Any]:
 
 def _data(task: Any) -> Mapping[str, Any]:
     data = task.get("data") if isinstance(task, Mapping) else None
-    return data if isinstance(data, Mapping) else {}
+    return {name: value for name, value in data.items() if name != SUGGESTIONS} if isinstance(data, Mapping) else {}
 
 
 def _shown(content: Any, field: str | None) -> Any:

@@ -43,6 +43,7 @@ from labelwise.labelling.store.annotations import write_tasks
 from labelwise.labelling.store.items import item_ids
 from labelwise.labelling.store.schema import STUDIO
 from labelwise.records import LabelData, Timing
+from labelwise.records.asking import BY_RATE
 
 COLUMNS = ("event", "at", "who", "kind", "item", "asked", "reason", "undoes")
 TIME_COLUMNS = tuple(each.name for each in fields(Timing))  # blank, or not there, where nothing is known
@@ -76,10 +77,14 @@ def export_tasks(project: Project, out: str, *, predictions: bool = False) -> in
     learner = project.learner()
     contents = dict(zip(learner.items.names, learner.items.contents, strict=True))
     expected = None
-    if predictions and not learner.knows_nothing:
-        beliefs, names = learner.campaign.believe(), learner.labels.names
-        rows = zip(beliefs.probabilities().tolist(), learner.campaign.decide(beliefs).tolist(), strict=True)
-        of_items = [ExpectedLabels.of(names, p, present) for p, present in rows]
+    if predictions and learner.believes:
+        campaign, names = learner.campaign, learner.labels.names
+        beliefs, suggested = campaign.believe(), campaign.suggest(learner.items.names)
+        rows = zip(beliefs.probabilities().tolist(), campaign.decide(beliefs).tolist(), suggested, strict=True)
+        of_items = [
+            replace(ExpectedLabels.of(names, p, present), reasons=tuple(each for each in why if each.source != BY_RATE))
+            for p, present, why in rows
+        ]
         expected = dict(zip(learner.items.names, of_items, strict=True))
     tasks = to_label_studio(contents, project.events(), learner.labels.names, expected, project.identity)
     write_text(out, json.dumps(tasks, ensure_ascii=False, indent=1))

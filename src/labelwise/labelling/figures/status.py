@@ -308,7 +308,7 @@ def _following(connection: sa.Connection, labels: StoredLabels) -> NextQuestions
         if p.size == expected.size:
             any_beliefs = True
             where = slice(None) if row.label == WHOLE_ITEM else labels.column_of[row.label]
-            expected[where] += p[where]
+            expected[where] += np.nan_to_num(p[where])  # NaN: nothing is believed of the label
     most = np.argsort(-expected, kind="stable")[:10]
     found = tuple((labels.names[column], float(expected[column])) for column in most.tolist() if expected[column] > 0)
     return NextQuestions(len(asked), at_random, float(expected.sum()) if any_beliefs else None, found)

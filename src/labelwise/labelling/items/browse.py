@@ -12,13 +12,14 @@ import sqlalchemy as sa
 
 from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.items.blind import Hidden, as_seen, hidden_from, hidden_in_search, places, seen_events
+from labelwise.labelling.records import unpack_reasons
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.store.browsing import (
     answerers,
     answerers_of,
     events_on,
     find_items,
-    ranks_of,
+    ready_of,
     touched_since,
 )
 from labelwise.labelling.store.events import read_votes
@@ -28,6 +29,7 @@ from labelwise.labelling.store.questions import highest_rank, items_asked_at_ran
 from labelwise.labelling.store.schema import NO, WHOLE_ITEM, YES
 from labelwise.labelling.training.snapshot import Snapshot, SnapshotReader
 from labelwise.labelling.training.votes import UNKNOWN, History
+from labelwise.records.asking import Suggestion
 
 SHOWS = ("all", "uncertain", "disagree", "unanswered")
 SAID_KINDS = ("any", "yes", "no", "open")
@@ -93,7 +95,8 @@ class SearchPage:
 class LabelOfItem:
     """One label of an item: what is known and believed, and who said what (None is unsure), or that this is hidden.
 
-    `predicted`: whether the label is in the set that `labelwise predict` gives the item, as long as nothing is known.
+    `predicted`: whether the label is in the set that `labelwise predict` gives the item, as long as nothing is known;
+    `reason`: why it is likely, of items about which a question is ready.
     """
 
     name: str
@@ -102,6 +105,7 @@ class LabelOfItem:
     votes: Mapping[str, bool | None]
     hidden: bool = False
     predicted: bool = False
+    reason: Suggestion | None = None
 
 
 @dataclass(frozen=True)
@@ -265,17 +269,21 @@ class Browser:
         """Labels of those of these items that there are, and their place among the ready questions, 0 for the next."""
         with self.project.store.reading() as connection:
             view, found = self._read_view(connection), known_items(connection, names)
-            ranks, end = ranks_of(connection, list(found.values())), highest_rank(connection) + 1
+            ready, end = ready_of(connection, list(found.values())), highest_rank(connection) + 1
         numbers = np.array(list(found.values()), dtype=np.int64)
         codes, p, predicted = view.codes_of(numbers), view.beliefs_of(numbers), view.predicted_of(numbers)
         standing = {}
         for row, (name, number) in enumerate(found.items()):
             cells = zip(view.labels.names, codes[row], p[row], predicted[row].tolist(), strict=True)
+            rank, words = ready.get(number, (None, None))
+            seen = ((each, value) for each, value in zip(view.labels.names, p[row].tolist(), strict=True))
+            believed = {each: value for each, value in seen if value == value}  # what must not be seen is NaN
+            reasons = unpack_reasons(words, view.labels.names, believed)[1]
             labels = tuple(
-                LabelOfItem(each, _word(code), _number(value), {}, predicted=there)
+                LabelOfItem(each, _word(code), _number(value), {}, predicted=there, reason=reasons.get(each))
                 for each, code, value, there in cells
             )
-            standing[name] = (labels, ranks[number] / end if number in ranks else None)
+            standing[name] = (labels, None if rank is None else rank / end)
         return standing
 
     def label_counts(self) -> tuple[tuple[str, ...], npt.NDArray[np.int64], npt.NDArray[np.int64], Codes]:

@@ -129,11 +129,15 @@ def next_questions(connection: sa.Connection, n: int) -> list[Any]:
     return list(connection.execute(query.order_by(questions.c.rank).limit(n)).all())
 
 
-def ranks_of(connection: sa.Connection, numbers: Sequence[int]) -> dict[int, int]:
-    """The best rank of some items among the questions ready; items that are not among them are left out."""
-    best = sa.func.min(questions.c.rank)
-    query = sa.select(questions.c.item, best).where(questions.c.plan == PLAN.scalar_subquery())
-    found: dict[int, int] = {}
+def ready_of(connection: sa.Connection, numbers: Sequence[int]) -> dict[int, tuple[int, str | None]]:
+    """The best rank of some items among the questions ready, and why labels are believed, as it is stored.
+
+    Items that are not among them are left out.
+    """
+    query = sa.select(questions.c.item, questions.c.rank, questions.c.words).order_by(questions.c.rank)
+    query = query.where(questions.c.plan == PLAN.scalar_subquery())
+    found: dict[int, tuple[int, str | None]] = {}
     for part in pieces(numbers, 500):
-        found |= dict(connection.execute(query.where(questions.c.item.in_(part)).group_by(questions.c.item)).all())
+        for row in connection.execute(query.where(questions.c.item.in_(part))):
+            found.setdefault(row.item, (row.rank, row.words))
     return found

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 import sqlalchemy as sa
 
@@ -125,6 +126,15 @@ class Learner:
             labels=self.meanings,
             blocks=self.featurizer.blocks(),
         )
+
+    @property
+    def believes(self) -> bool:
+        """Whether anything is believed of items: by answers, or by what the labels are called."""
+        return bool(self.believed_labels().any())
+
+    def believed_labels(self) -> npt.NDArray[np.bool_]:
+        """(q,) labels of which anything is believed: all of them once something was answered."""
+        return self.campaign.hinted_labels() | (not self.knows_nothing)
 
     @property
     def knows_nothing(self) -> bool:

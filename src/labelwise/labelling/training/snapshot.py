@@ -29,7 +29,8 @@ class Snapshot:
     Attributes
     ----------
     items, labels : (n,) and (q,), rising
-    probabilities : (n, q) float16; (0, q) while nothing is known, or where there are too many
+    probabilities : (n, q) float16, NaN of labels of which nothing is believed; (0, q) where that is all of them, or
+        where there are too many
     predicted : (n, ⌈q / 8⌉) the label sets of the campaign's decision, as bits, see `label_sets`; (0, ...) likewise
     uncertainty : (n,) bits that are open: the entropy of the labels not known yet, summed
     rows, codes : (m,) the rows of items that anything is known of, and (m, q) what: 1, 0, -1 for unknown
@@ -95,7 +96,7 @@ def take_snapshot(learner: Learner) -> Snapshot:
     """What the learner believes and knows now."""
     n, q = len(learner.items.ids), len(learner.labels.ids)
     rows, codes = learner.history.table(learner.items.ids)
-    kept = 0 if learner.knows_nothing or n * q > MOST_ENTRIES else n
+    kept = 0 if not learner.believes or n * q > MOST_ENTRIES else n
     probabilities, uncertainty = np.zeros((kept, q), dtype=np.float16), np.zeros(n, dtype=np.float32)
     predicted = np.zeros((kept, -(-q // 8)), dtype=np.uint8)
     open_ = np.ones((n, q) if kept else (0, q), dtype=bool)
@@ -106,7 +107,7 @@ def take_snapshot(learner: Learner) -> Snapshot:
             part = slice(start, min(start + AT_ONCE, n))
             of_part = beliefs.rows(part)
             p = of_part.probabilities()
-            probabilities[part] = p
+            probabilities[part] = np.where(learner.believed_labels(), p, np.nan)
             predicted[part] = np.packbits(learner.campaign.decide(of_part), axis=1)
             uncertainty[part] = (_bits(p) * open_[part]).sum(1)
     return Snapshot(

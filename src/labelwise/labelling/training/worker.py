@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 import sqlalchemy as sa
 
 from labelwise.campaign import refit_point
@@ -22,8 +21,7 @@ from labelwise.campaign.defaults import BATCH
 from labelwise.campaign.new_labels import GuessingModel
 from labelwise.labelling.errors import ProjectFileReplaced, StoreError
 from labelwise.labelling.figures.wording import counted
-from labelwise.labelling.items.features import telling_words, word_weights
-from labelwise.labelling.records import Settings
+from labelwise.labelling.records import Settings, pack_reasons
 from labelwise.labelling.store import Store
 from labelwise.labelling.store.engine import pieces
 from labelwise.labelling.store.events import last_event, standing_skips
@@ -59,7 +57,7 @@ from labelwise.labelling.training.votes import SAID_NOTHING, UNKNOWN
 from labelwise.records.asking import CONTROL, START_REASON, Question
 
 Entry = tuple[int, int]  # an item and a label, or WHOLE_ITEM, by number
-WORD_SAMPLE = 500  # items from which it is told what a word says
+LEAST_SUGGESTED, MOST_SUGGESTED = 0.1, 8  # probability and number of the labels of an item whose reasons are kept
 
 
 @dataclass(frozen=True)
@@ -228,24 +226,17 @@ class Planner:
         return excluded
 
     def _beliefs(self, items: list[int]) -> tuple[dict[int, bytes], dict[int, str]]:
-        """The probabilities of every label of these items and, of texts, the words behind them, as they are stored."""
+        """The probabilities of every label of these items and why they are believed, as they are stored."""
         learner = self.learner
-        if learner.knows_nothing or not items:
+        if not learner.believes or not items:
             return {}, {}
         distinct = sorted(set(items))
-        rows = np.searchsorted(self.ids, distinct)
-        p = learner.campaign.believe().rows(rows).probabilities()  # (m, q)
+        believed = learner.campaign.believed(np.searchsorted(self.ids, distinct))
+        p = np.where(learner.believed_labels(), believed.probabilities[: len(distinct)], np.nan)  # (m, q)
         beliefs = {item: row.astype("<f4").tobytes() for item, row in zip(distinct, p, strict=True)}
-        if learner.featurizer.vectorizer is None:
-            return beliefs, {}
-        others = np.arange(0, self.ids.size, max(1, self.ids.size // WORD_SAMPLE))  # those asked about are in doubt
-        all_p = np.concatenate([p, learner.campaign.believe().rows(others).probabilities()])
-        X = sp.csr_array(learner.X[np.concatenate([rows, others])])
-        used = np.unique(X[: rows.size].indices)
-        X = X[:, used]
-        vocabulary = learner.featurizer.vectorizer.get_feature_names_out()[used].tolist()
-        words = telling_words(X[: rows.size], word_weights(X, all_p), vocabulary)
-        return beliefs, dict(zip(distinct, words, strict=True))
+        suggested = believed.suggest(len(distinct), learner.labels.names, LEAST_SUGGESTED, MOST_SUGGESTED)
+        told = zip(distinct, believed.marks(len(distinct)), suggested, strict=True)
+        return beliefs, {item: pack_reasons(marks, of_item, learner.labels.names) for item, marks, of_item in told}
 
 
 POLL_SECONDS = 0.2  # between looks into the store while nothing is new

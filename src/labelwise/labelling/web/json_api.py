@@ -127,6 +127,7 @@ class Undone(Body):
 class ShownLabel(BaseModel):
     name: str
     p: float | None = Field(description="Believed probability; null where there is none or it must not be seen")
+    why: str | None = Field(default=None, description="What speaks for it, by which words; null where nothing does")
 
 
 class Show(BaseModel):

@@ -29,11 +29,19 @@ from labelwise.labelling.records import Lease, Settings
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.training.derived import derived_path
 from labelwise.labelling.web.access import CurrentUser, TheProject, render
-from labelwise.records.asking import CONTROL, START_REASON
+from labelwise.records.asking import CONTROL, START_REASON, Suggestion
 from labelwise.records.missed import MOST_VERIFIED
 
 NAVIGATION = ("Label", "/label")
-INFORMATION = {"uncertainty": "doubt about its labels", "mutual_information": "expected information"}
+CHOSEN = {  # why a strategy asks about an item, by the beginning of its name
+    "variance_reduction": "its labels tell much about other items that nobody has answered",
+    "label_covariance": "its labels tell much about other items that nobody has answered",
+    "mutual_information": "its labels tell much about other items that nobody has answered",
+    "uncertainty": "the model is unsure of its labels",
+    "diverse_uncertainty": "the model is unsure of its labels, and it is unlike the other items asked about",
+    "balanced_pairs": "the model is unsure of this label, or few items with it are known",
+    "random": "it was drawn by chance",
+}
 WHY = {
     CONTROL: "Random share: drawn by chance, to measure how good the model is. What it believes is not shown here.",
     START_REASON: "Start: one of the random items that are answered in full before the strategy chooses.",
@@ -76,7 +84,7 @@ def shown_question(
     return {
         "lease": lease.token,
         "item": question.item,
-        "labels": _shown_labels(question.labels, beliefs),
+        "labels": _shown_labels(question.labels, beliefs, lease.reasons),
         "whole": [] if is_repeated else None if whole is None else _whole_labels(whole, lease, by_chance),
         "also": list(lease.verify),
         "reason": question.reason,
@@ -89,14 +97,19 @@ def shown_question(
     }
 
 
-def _shown_labels(names: Iterable[str], beliefs: Mapping[str, float]) -> list[dict[str, Any]]:
-    return [{"name": name, "p": _rounded(beliefs.get(name))} for name in names]
+def _shown_labels(
+    names: Iterable[str], beliefs: Mapping[str, float], reasons: Mapping[str, Suggestion]
+) -> list[dict[str, Any]]:
+    """Labels with their probabilities and, of those that there are beliefs of, why."""
+    why = {name: each.why for name, each in reasons.items() if name in beliefs}
+    return [{"name": name, "p": _rounded(beliefs.get(name)), "why": why.get(name)} for name in names]
 
 
 def _whole_labels(whole: Lease, asked: Lease, by_chance: bool) -> list[dict[str, Any]]:
     """All open labels of an item, and those asked about, whether they are open or not."""
     names = dict.fromkeys([*whole.question.labels, *asked.question.labels])
-    return _shown_labels(names, {} if by_chance else {**asked.beliefs, **whole.beliefs})
+    beliefs = {} if by_chance else {**asked.beliefs, **whole.beliefs}
+    return _shown_labels(names, beliefs, {**asked.reasons, **whole.reasons})
 
 
 def why_asked(lease: Lease, settings: Settings) -> str:
@@ -105,12 +118,8 @@ def why_asked(lease: Lease, settings: Settings) -> str:
     if question.reason in WHY:
         return WHY[question.reason]
     name = settings.strategy.removesuffix("_pairs")
-    text = f"Worth asking: no. {lease.rank + 1} by {name.replace('_', ' ')}"
-    if question.score != question.score:  # NaN: no score was given
-        return f"{text}."
-    if name in INFORMATION:
-        return f"{text}, {INFORMATION[name]} {question.score:.3g} nats."
-    return f"{text}, score {question.score:.3g}."
+    because = CHOSEN.get(name, f"the strategy “{name.replace('_', ' ')}” finds it worth asking")
+    return f"Asked because {because}. No. {lease.rank + 1} of the questions that are ready."
 
 
 def shown_item(name: str, content: Any, features: Mapping[str, Any]) -> dict[str, Any]:

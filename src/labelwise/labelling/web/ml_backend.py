@@ -29,6 +29,7 @@ from labelwise.labelling.exchange.label_studio_answers import (
     TakenAnnotation,
     choices_of,
     delete_all,
+    suggestions_box,
     take_all,
 )
 from labelwise.labelling.exchange.label_studio_tasks import plain
@@ -252,25 +253,29 @@ Expect = Callable[[Sequence[Any]], Sequence[ExpectedLabels]]  # of contents that
 
 @dataclass(frozen=True)
 class Config:
-    """The choices of a labelling interface: their name, what they are about, and which there are (None: unknown)."""
+    """The choices of a labelling interface: their name, what they are about, and which there are (None: unknown).
+
+    `box` is the name and object of a `TextArea` for suggestions, where the interface has one.
+    """
 
     from_name: str = "labels"
     to_name: str = "text"
     choices: frozenset[str] | None = None
+    box: tuple[str, str] | None = None
 
     @classmethod
     def read(cls, text: Any, labels: Sequence[str]) -> Config:
         """From the XML of a labelling interface: its `Choices` with most of our labels; the default where it has none.
 
         >>> Config.read('<View><Choices name="t" toName="x"><Choice value="a"/></Choices></View>', ["a", "b"])
-        Config(from_name='t', to_name='x', choices=frozenset({'a'}))
+        Config(from_name='t', to_name='x', choices=frozenset({'a'}), box=None)
         """
         best, most = cls(), -1
         for name, about, values in choices_of(text):
             common = len(values & set(labels))
             if common > most:
                 best, most = cls(name, about, values or None), common
-        return best
+        return replace(best, box=suggestions_box(text))
 
 
 def predictions_of(browser: Browser, tasks: Sequence[Any], config: Config, expect: Expect) -> list[dict[str, Any]]:
@@ -306,7 +311,10 @@ def _expected(labels: Sequence[LabelOfItem]) -> ExpectedLabels:
     """What is known stands; of the rest what is believed, where there is a belief."""
     p = {each.name: each.probability if each.known is None else float(each.known) for each in labels}
     present = frozenset(each.name for each in labels if (each.predicted if each.known is None else each.known))
-    return ExpectedLabels({name: value for name, value in p.items() if value is not None}, present)
+    reasons = sorted(
+        (each.reason for each in labels if each.known is None and each.reason), key=lambda r: -r.probability
+    )
+    return ExpectedLabels({name: value for name, value in p.items() if value is not None}, present, tuple(reasons))
 
 
 def _score(labels: Sequence[LabelOfItem], rank: float | None) -> float:
@@ -335,7 +343,12 @@ def _prediction(expected: ExpectedLabels, score: float, config: Config) -> dict[
         "value": {"choices": chosen},
         "score": round(_certainty(list(usable.values())), 4),
     }
-    return {"result": [result] if chosen else [], "score": round(score, 6)}
+    results = [result] if chosen else []
+    if expected.reasons and config.box is not None:
+        name, about = config.box
+        told = {"text": [str(reason) for reason in expected.reasons]}
+        results.append({"from_name": name, "to_name": about, "type": "textarea", "value": told})
+    return {"result": results, "score": round(score, 6)}
 
 
 def handle_webhook(project: ServedProject, body: Mapping[str, Any]) -> dict[str, Any]:

@@ -217,11 +217,11 @@ function keep(item, said) {
 // The few questions about an item worth asking one by one: the most doubtful labels of a whole item, or its pairs.
 function steps() {
   return bundle().flatMap((question) => {
-    const labels = question.labels.map(({ name, p }) => ({ lease: question.lease, name, p }));
+    const labels = question.labels.map((row) => ({ lease: question.lease, ...row }));
     const again = labels.filter(({ name }) => question.again?.has(name)); // asked before, and taken back
     if (again.length) return again;
     if (labels.length === 1) return labels;
-    if (labels[0].p === null) return labels.slice(0, FEW.unbelieved);
+    if (labels.every(({ p }) => p === null)) return labels.slice(0, FEW.unbelieved);
     const byDoubt = labels.sort((a, b) => Math.abs(a.p - 0.5) - Math.abs(b.p - 0.5));
     return byDoubt.filter(({ p }, place) => place < FEW.least || (place < FEW.most && p > 0.05 && p < 0.95));
   });
@@ -603,7 +603,7 @@ function showSteps() {
   const number = answered + all.length;
   $("step").textContent = number === 1 ? "One question" : `Question ${answered + state.place + 1} of ${number} about this item`;
   $("asked").textContent = asked.name;
-  showBelief(asked.p);
+  showBelief(asked);
   const say = said[asked.name];
   for (const button of document.querySelectorAll("#single button[data-say]")) {
     button.setAttribute("aria-pressed", String(button.dataset.say === say));
@@ -632,7 +632,7 @@ function step(name, say, isCurrent) {
   return line;
 }
 
-function showBelief(p) {
+function showBelief({ p, why }) {
   const track = document.createElement("div");
   track.className = "track";
   const fill = document.createElement("div");
@@ -640,7 +640,7 @@ function showBelief(p) {
   fill.style.setProperty("--p", p ?? 0);
   track.append(fill);
   $("belief").hidden = p === null;
-  $("belief").replaceChildren(`The model says ${percent(p)}`, track);
+  $("belief").replaceChildren(`Believed ${percent(p)}${why ? `, ${why}` : ""}`, track);
 }
 
 function showActions() {

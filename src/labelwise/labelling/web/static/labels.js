@@ -8,6 +8,14 @@ const PARTS = /\s*(?:\/|:|>|\.|\|)\s*/; // "sport/tennis", "sport: tennis", "spo
 export const percent = (p) => (p === null ? "" : p > 0.995 ? "> 99 %" : p < 0.005 ? "< 1 %" : `${Math.round(100 * p)} %`);
 const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 
+// Why a label is likely: its source and the words that speak for it.
+function reason(why) {
+  const line = document.createElement("small");
+  line.className = "reason";
+  line.textContent = why;
+  return line;
+}
+
 // Whether a name contains every word of a text, without regard to case and marks.
 export function matcher(text) {
   const words = plain(text).split(/\s+/).filter(Boolean);
@@ -22,7 +30,7 @@ export function isNewSearch(box, rows) {
 }
 
 export class LabelList {
-  // on: {may(): whether what is said counts, say(row, say, isFound), searched(), enter(event), here(label or null)}; a row is {name, p}
+  // on: {may(): whether what is said counts, say(row, say, isFound), searched(), enter(event), here(label or null)}; a row is {name, p, why}
   constructor(on) {
     this.on = on;
     this.box = document.getElementById("groups");
@@ -89,10 +97,10 @@ export class LabelList {
     if (by === "belief" && !believed) by = this.rows.length > MANY ? (this.havePrefixes() ? "prefix" : "letter") : "none";
     if (by === "none") return [["", this.rows]];
     const groups = new Map();
-    const order = by === "belief" ? [...this.rows].sort((a, b) => (b.p ?? 0) - (a.p ?? 0)) : this.sorted();
+    const order = by === "belief" ? [...this.rows].sort((a, b) => (b.p ?? -1) - (a.p ?? -1)) : this.sorted();
     for (const row of order) {
       const title =
-        by === "belief" ? (row.p >= 0.5 ? "Likely" : row.p >= 0.1 ? "Possible" : "Unlikely")
+        by === "belief" ? (row.p === null ? "Others" : row.p >= 0.5 ? "Likely" : row.p >= 0.1 ? "Possible" : "Unlikely")
         : by === "prefix" ? row.name.split(PARTS)[0]
         : plain(row.name)[0].toUpperCase();
       groups.set(title, [...(groups.get(title) ?? []), row]);
@@ -123,6 +131,9 @@ export class LabelList {
     });
     parts[0].setAttribute("aria-hidden", "true");
     parts[1].textContent = row.name;
+    const named = document.createElement("span");
+    named.className = "named";
+    named.append(parts[1], ...(row.why ? [reason(row.why)] : []));
     parts[2].textContent = percent(row.p);
     const says = document.createElement("span");
     says.className = "says";
@@ -135,7 +146,7 @@ export class LabelList {
       button.setAttribute("aria-label", `${SPOKEN[say]}: ${row.name}`);
       says.append(button);
     }
-    item.append(...parts, says);
+    item.append(parts[0], named, parts[2], says);
     item.row = row;
     this.paint(item);
     this.elements.push(item);
@@ -150,7 +161,8 @@ export class LabelList {
       button.setAttribute("aria-pressed", String(button.dataset.say === say));
     }
     const believed = item.row.p === null ? "" : `, believed ${percent(item.row.p)}`;
-    item.setAttribute("aria-label", `${item.row.name}${believed}${say ? `, ${SPOKEN[say]}` : ""}`);
+    const why = item.row.why ? ` ${item.row.why}` : "";
+    item.setAttribute("aria-label", `${item.row.name}${believed}${why}${say ? `, ${SPOKEN[say]}` : ""}`);
   }
 
   filter() {
@@ -285,7 +297,7 @@ export class LabelList {
     const button = event.target.closest("button[data-say]");
     if (!item) return;
     if (button) this.say(item, button.dataset.say);
-    else if (event.target.closest(".label-name")) this.say(item, "yes");
+    else if (event.target.closest(".named")) this.say(item, "yes");
     this.settleOn(item); // so that Enter saves instead of pressing the button again
   }
 
