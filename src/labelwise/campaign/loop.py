@@ -252,14 +252,14 @@ class Campaign:
         labels are answered one by one (`Costs` without `pick`), and while neither answers nor names say anything.
         """
         row = self._book.row(answer.item)
-        knows_nothing = self.fitted() is None and self._hints.of(self._data) is None
-        if knows_nothing or not answer.picked or not self.costs.picks:
+        believed = self.hinted_labels() | (self.fitted() is not None)
+        if not believed.any() or not answer.picked or not self.costs.picks:
             return None
         open_ = np.zeros(self._data.n_labels, dtype=bool)
         open_[[self._book.column(name) for name, there in answer.values.items() if not there]] = True
         p = np.asarray(self.believe(self._data.X[[row]]).probabilities())[0]
         miss_rates, rates = self._book.pick_counts().by_label(), self._book.example_rates()
-        worth = worth_verifying(np.where(open_, p, 0.0), miss_rates, rates)[:MOST_VERIFIED]
+        worth = worth_verifying(np.where(open_ & believed, p, 0.0), miss_rates, rates)[:MOST_VERIFIED]
         names = self._data.label_names
         return Question(answer.item, tuple(names[label] for label in worth), VERIFY) if worth.size else None
 
