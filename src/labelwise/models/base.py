@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -43,6 +44,13 @@ class LabelModel(ClassifierMixin, BaseEstimator):
         For another rule, such as p > ½: `labelwise.Threshold().decide(model.posterior(X))`, see `labelwise.decisions`.
         """
         return decisions.BY_NAME[decisions.DEFAULT]().decide(self.posterior(X)).astype(np.int64)
+
+    @classmethod
+    def published(cls, **parameters: Any) -> Self:
+        """The old name of `paper`, of models that have it, for one release more."""
+        warnings.warn("published() is now paper()", DeprecationWarning, stacklevel=2)
+        made: Self = getattr(cls, "paper")(**parameters)  # noqa: B009 (not every model has one)
+        return made
 
     def _check_training(
         self, X: Any, Y: Any, observed: Any, *, reset: bool = True, may_be_unanswered: bool = False

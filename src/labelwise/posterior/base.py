@@ -133,6 +133,11 @@ class LabelPosterior:
 
         return GivenPosterior(self, values, observed)
 
+    def _check_known(self, values: Any, observed: Any) -> None:
+        for name, matrix in (("values", values), ("observed", observed)):
+            if matrix.shape != (self.n_items, self.n_labels):
+                raise ValueError(f"{name} has shape {matrix.shape}, expected {(self.n_items, self.n_labels)}")
+
     def blocks(self, size: int = 4096) -> Iterator[tuple[slice, LabelPosterior]]:
         """Walk the batch in slices of at most `size` items."""
         for start in range(0, self.n_items, size):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from labelwise.numerics.arrays import BoolArray, FloatArray
-from labelwise.numerics.gp.feature_spaces import FeatureSpace, Fourier, Landmarks, Part
+from labelwise.numerics.gp.feature_spaces import Part
 from labelwise.numerics.linear_algebra import stack_rows
 from labelwise.numerics.moved_beliefs import move_draws, move_ranking
 from labelwise.posterior.base import (
@@ -24,6 +24,16 @@ from labelwise.posterior.base import (
     Rows,
     TargetGroup,
 )
+
+
+def _forwarded(name: str) -> Any:
+    """A method that is that of the beliefs which are wrapped."""
+
+    def forward(self: WrappedPosterior, *arguments: Any, **options: Any) -> Any:
+        return getattr(self._inner, name)(*arguments, **options)
+
+    forward.__name__, forward.__doc__ = name, getattr(LabelPosterior, name).__doc__
+    return forward
 
 
 class WrappedPosterior(LabelPosterior):
@@ -80,38 +90,17 @@ class WrappedPosterior(LabelPosterior):
         rough = self._inner.rough()
         return self if rough is self._inner else self._around(rough, slice(None))
 
-    def probabilities(self) -> FloatArray:
-        return self._inner.probabilities()
-
-    def label_covariances(self) -> LabelCovariances:
-        return self._inner.label_covariances()
-
-    def item_covariance(self) -> ItemCovariance | None:
-        return self._inner.item_covariance()
-
-    def feature_space(self, basis: Landmarks | Fourier | None = None) -> FeatureSpace | None:
-        return self._inner.feature_space(basis)
-
-    def parts(self) -> Sequence[Part] | None:
-        return self._inner.parts()
-
-    def feature_variances(self) -> FloatArray:
-        return self._inner.feature_variances()
-
-    def target_groups(self) -> tuple[TargetGroup, ...]:
-        return self._inner.target_groups()
-
-    def ranking(self) -> FloatArray:
-        return self._inner.ranking()
-
-    def label_counts(self) -> FloatArray:
-        return self._inner.label_counts()
-
-    def sample_probabilities(self, n_samples: int, rng: np.random.Generator) -> FloatArray:
-        return self._inner.sample_probabilities(n_samples, rng)
-
-    def sample_labels(self, n_samples: int, rng: np.random.Generator) -> BoolArray:
-        return self._inner.sample_labels(n_samples, rng)
+    probabilities = _forwarded("probabilities")
+    label_covariances = _forwarded("label_covariances")
+    item_covariance = _forwarded("item_covariance")
+    feature_space = _forwarded("feature_space")
+    parts = _forwarded("parts")
+    feature_variances = _forwarded("feature_variances")
+    target_groups = _forwarded("target_groups")
+    ranking = _forwarded("ranking")
+    label_counts = _forwarded("label_counts")
+    sample_probabilities = _forwarded("sample_probabilities")
+    sample_labels = _forwarded("sample_labels")
 
 
 class LimitedPosterior(WrappedPosterior):
@@ -256,9 +245,7 @@ class GivenPosterior(WrappedPosterior):
 
     def __init__(self, before: LabelPosterior, values: Any, observed: Any) -> None:
         super().__init__(before)
-        for name, matrix in (("values", values), ("observed", observed)):
-            if matrix.shape != (self.n_items, self.n_labels):
-                raise ValueError(f"{name} has shape {matrix.shape}, expected {(self.n_items, self.n_labels)}")
+        self._check_known(values, observed)
         self._values, self._observed = values, observed
 
     def probabilities(self) -> FloatArray:
@@ -386,9 +373,7 @@ class StreamedPosterior(WrappedPosterior):
 
     def given(self, values: Any, observed: Any) -> StreamedPosterior:
         """As the model itself would have it, block by block."""
-        for name, matrix in (("values", values), ("observed", observed)):
-            if matrix.shape != (self.n_items, self.n_labels):
-                raise ValueError(f"{name} has shape {matrix.shape}, expected {(self.n_items, self.n_labels)}")
+        self._check_known(values, observed)
         return StreamedPosterior(self.X, self.n_labels, self._believe, (*self._told, (values, observed)))
 
     def probabilities(self) -> FloatArray:

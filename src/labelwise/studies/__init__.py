@@ -6,21 +6,3 @@ from labelwise.studies.simulate import Answerer, Result, Schedule, simulate
 from labelwise.studies.sources import Source
 from labelwise.studies.study import ArenaResult, Study, run_arena, run_study
 from labelwise.studies.tables import Table
-
-__all__ = [
-    "METRICS",
-    "Answerer",
-    "Arena",
-    "ArenaResult",
-    "Entrant",
-    "Plan",
-    "Result",
-    "Schedule",
-    "Source",
-    "Study",
-    "Table",
-    "evaluate",
-    "run_arena",
-    "run_study",
-    "simulate",
-]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
 from labelwise.labelling.errors import ProjectError
@@ -28,108 +30,92 @@ Asked = Annotated[str, Query(max_length=1000)]
 Lines = Annotated[str, Form(max_length=100_000)]
 
 
+@dataclass(frozen=True)
+class LabelsPage:
+    """The page of one request."""
+
+    request: Request
+    project: ServedProject
+    browser: Browser
+
+    def changed(self, change: Callable[[], object], filled: Mapping[str, str] | None = None) -> Response:
+        """Make a change and come back to the page; where it cannot be made, the page says why."""
+        try:
+            change()
+        except ProjectError as error:
+            return self.show(trouble_of(error), filled)
+        return RedirectResponse("/vocabulary", 303)
+
+    def show(self, trouble: str | None = None, filled: Mapping[str, str] | None = None) -> Response:
+        names, yes, no, _ = self.browser.label_counts()
+        with self.project.store.reading() as connection:
+            changes, labels = read_changes(connection), read_labels(connection)
+        said = [(when(each["at"]), each["who"], _in_words(each["what"], each["detail"])) for each in reversed(changes)]
+        return render(
+            self.request,
+            "labels.html.jinja",
+            400 if trouble else 200,
+            labels=list(zip(names, yes.tolist(), no.tolist(), strict=True)),
+            meanings={name: Label(name) for name in names} | {label.name: label for label in self.project.labels()},
+            starts={name: _hint(said) for name, said in labels.starts.items()},
+            changes=said[:LISTED],
+            trouble=trouble,
+            filled=filled or {"name": "", "like": "", "examples": ""},
+        )
+
+
+def page_of(request: Request, project: TheProject, browser: TheBrowser) -> LabelsPage:
+    return LabelsPage(request, project, browser)
+
+
+ThePage = Annotated[LabelsPage, Depends(page_of)]
+
+
 @router.get("/vocabulary")
-def vocabulary(request: Request, user: CurrentUser, project: TheProject, browser: TheBrowser) -> Response:
-    return _page(request, project, browser)
+def vocabulary(user: CurrentUser, page: ThePage) -> Response:
+    return page.show()
 
 
 @router.post("/vocabulary/add")
-def add(
-    request: Request,
-    user: AdminUser,
-    project: TheProject,
-    browser: TheBrowser,
-    name: Name,
-    like: Lines = "",
-    examples: Lines = "",
-) -> Response:
-    try:
+def add(user: AdminUser, page: ThePage, name: Name, like: Lines = "", examples: Lines = "") -> Response:
+    def change() -> None:
         items = [line.strip() for line in examples.splitlines() if line.strip()]
-        project.add_label(name.strip(), like=_shares(like), examples=items, who=user.name)
-    except ProjectError as error:
-        return _page(request, project, browser, trouble_of(error), {"name": name, "like": like, "examples": examples})
-    return RedirectResponse("/vocabulary", 303)
+        page.project.add_label(name.strip(), like=_shares(like), examples=items, who=user.name)
+
+    return page.changed(change, {"name": name, "like": like, "examples": examples})
 
 
 @router.post("/vocabulary/describe")
-def describe(  # noqa: PLR0913 (the fields of the form)
-    request: Request,
-    user: AdminUser,
-    project: TheProject,
-    browser: TheBrowser,
-    label: Name,
-    description: Lines = "",
-    keywords: Lines = "",
-    aliases: Lines = "",
+def describe(
+    user: AdminUser, page: ThePage, label: Name, description: Lines = "", keywords: Lines = "", aliases: Lines = ""
 ) -> Response:
     """Say what a label means; examples and parent, which the page does not show, stay."""
-    try:
-        before = {each.name: each for each in project.labels()}.get(label, Label(label))
-        said = {"description": description.strip(), "keywords": keywords, "aliases": aliases}
-        project.describe_labels([{**before.as_dict(), **said}], who=user.name)
-    except ProjectError as error:
-        return _page(request, project, browser, trouble_of(error))
-    return RedirectResponse("/vocabulary", 303)
+    before = {each.name: each for each in page.project.labels()}.get(label, Label(label))
+    said = {"description": description.strip(), "keywords": keywords, "aliases": aliases}
+    return page.changed(lambda: page.project.describe_labels([{**before.as_dict(), **said}], who=user.name))
 
 
 @router.get("/vocabulary/change")
-def ask_about_change(
-    request: Request,
-    user: AdminUser,
-    browser: TheBrowser,
-    project: TheProject,
-    what: Asked,
-    label: Asked,
-    to: Asked = "",
-) -> Response:
+def ask_about_change(user: AdminUser, page: ThePage, what: Asked, label: Asked, to: Asked = "") -> Response:
     """Say what a change would do before it is done."""
     try:
-        effects = effects_of(browser, what, label, to.strip())
+        effects = effects_of(page.browser, what, label, to.strip())
     except ProjectError as error:
-        return _page(request, project, browser, trouble_of(error))
-    return render(request, "change.html.jinja", what=what, label=label, to=to.strip(), effects=effects)
+        return page.show(trouble_of(error))
+    return render(page.request, "change.html.jinja", what=what, label=label, to=to.strip(), effects=effects)
 
 
 @router.post("/vocabulary/change")
-def change(
-    request: Request, user: AdminUser, project: TheProject, browser: TheBrowser, what: Name, label: Name, to: Name = ""
-) -> Response:
-    try:
-        if what == "rename":
-            project.rename_label(label, to.strip(), who=user.name)
+def change(user: AdminUser, page: ThePage, what: Name, label: Name, to: Name = "") -> Response:
+    def made() -> None:
+        if check_change(what) == "rename":
+            page.project.rename_label(label, to.strip(), who=user.name)
         elif what == "merge":
-            project.merge_labels(label, to, who=user.name)
-        elif what == "retire":
-            project.retire_label(label, who=user.name)
+            page.project.merge_labels(label, to, who=user.name)
         else:
-            raise ProjectError(f"a label is changed by {', '.join(CHANGES)}, got {what!r}")
-    except ProjectError as error:
-        return _page(request, project, browser, trouble_of(error))
-    return RedirectResponse("/vocabulary", 303)
+            page.project.retire_label(label, who=user.name)
 
-
-def _page(
-    request: Request,
-    project: ServedProject,
-    browser: TheBrowser,
-    trouble: str | None = None,
-    filled: dict[str, str] | None = None,
-) -> Response:
-    names, yes, no, _ = browser.label_counts()
-    with project.store.reading() as connection:
-        changes, labels = read_changes(connection), read_labels(connection)
-    said = [(when(each["at"]), each["who"], _in_words(each["what"], each["detail"])) for each in reversed(changes)]
-    return render(
-        request,
-        "labels.html.jinja",
-        400 if trouble else 200,
-        labels=list(zip(names, yes.tolist(), no.tolist(), strict=True)),
-        meanings={name: Label(name) for name in names} | {label.name: label for label in project.labels()},
-        starts={name: _hint(said) for name, said in labels.starts.items()},
-        changes=said[:LISTED],
-        trouble=trouble,
-        filled=filled or {"name": "", "like": "", "examples": ""},
-    )
+    return page.changed(made)
 
 
 def _shares(lines: str) -> dict[str, float]:
@@ -185,8 +171,7 @@ def effects_of(browser: Browser, what: str, label: str, to: str = "") -> list[st
     to : the new name, or the label to merge into
     """
     names, yes, no, codes = browser.label_counts()
-    if what not in CHANGES:
-        raise ProjectError(f"a label is changed by {', '.join(CHANGES)}, got {what!r}")
+    check_change(what)
     column = _column(names, label)
     has = f"“{label}” is known to be present on {_items(yes[column])} and absent on {_items(no[column])}."
     if what == "rename":
@@ -215,6 +200,12 @@ def effects_of(browser: Browser, what: str, label: str, to: str = "") -> list[st
         "a person who answered both now counts as yes, and the majority of people decides.",
         f"“{label}” is not asked about any more. This cannot be taken back.",
     ]
+
+
+def check_change(what: str) -> str:
+    if what not in CHANGES:
+        raise ProjectError(f"a label is changed by {', '.join(CHANGES)}, got {what!r}")
+    return what
 
 
 def _column(names: tuple[str, ...], label: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
@@ -142,9 +141,7 @@ class CompressedPosterior(LabelPosterior):
         """
         if self._fitted.correlation is not None or not self._fitted.decoder.heeds_known:
             return super().given(values, observed)
-        for name, matrix in (("values", values), ("observed", observed)):
-            if matrix.shape != (self.n_items, self.n_labels):
-                raise ValueError(f"{name} has shape {matrix.shape}, expected {(self.n_items, self.n_labels)}")
+        self._check_known(values, observed)
         return CompressedPosterior(self._fitted, self._X, (*self._answers, (values, observed)))
 
     def label_covariances(self) -> LabelCovariances:
@@ -301,12 +298,6 @@ class CompressedLabelGP(LabelModel):
         variational updates. `parameters` add to these settings or replace them."""
         stated: dict[str, Any] = {"projection": "gaussian", "center": False, "label_prior": "sparse", "recovery": "vb"}
         return cls(**(stated | parameters))
-
-    @classmethod
-    def published(cls, **parameters: Any) -> Self:
-        """The old name of `paper`, for one release more."""
-        warnings.warn("published() is now paper()", DeprecationWarning, stacklevel=2)
-        return cls.paper(**parameters)
 
     def fit(self, X: Any, Y: Any, observed: Any = None) -> Self:
         """Learn from items X (n, d) and labels Y (n, q) of 0 and 1; unknown entries are NaN or not `observed`."""

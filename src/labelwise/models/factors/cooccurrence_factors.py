@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -58,7 +58,98 @@ POSITIVE = ("item_penalty", "label_penalty", "bias_penalty", "transfer_penalty",
 
 
 @dataclass(eq=False, repr=False)
-class CooccurrenceFactors(LabelModel):
+class LatentFactors(LabelModel):
+    """Logistic factors of the labels with u ≈ Wᵀx, and nothing else: `CooccurrenceFactors` without the counts.
+
+    The LFM-SL of the experiments of Gaure, Gupta, Verma & Rai, UAI 2017. A label without any answer has no score: it
+    ranks last in `posterior(X).scores()`, and its probability is the mean share of yes.
+
+    Parameters
+    ----------
+    n_factors, feature_penalty, n_iterations, item_penalty, label_penalty, bias_penalty, bias, solver, \
+tolerance, scale, precision, n_trials, random_state
+        As in `CooccurrenceFactors`.
+
+    Attributes
+    ----------
+    factors_, seen_, feature_penalty_, n_iterations_, trial_scores_, objective_
+        As in `CooccurrenceFactors`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 4))
+    >>> Y = X @ rng.normal(size=(4, 6)) > 0
+    >>> model = LatentFactors(feature_penalty=0.1).fit(X, Y)
+    >>> bool((model.predict(X) == Y).mean() > 0.9)
+    True
+    """
+
+    n_factors: int | None = None
+    _: KW_ONLY
+    feature_penalty: float | Literal["auto"] = "auto"
+    n_iterations: int | Literal["auto"] = "auto"
+    item_penalty: float = 1.0
+    label_penalty: float = 10.0
+    bias_penalty: float = 0.01
+    bias: bool = True
+    solver: Literal["cg", "exact"] = "cg"
+    tolerance: float | None = None
+    scale: Literal["auto", "none"] = "auto"
+    precision: Literal["auto", "float32", "float64"] = "auto"
+    n_trials: int = 3
+    random_state: Any = None
+
+    @classmethod
+    def paper(cls, **parameters: Any) -> Self:
+        """All precisions 1, no biases, features as they are; `parameters` add to these settings or replace them."""
+        stated: dict[str, Any] = dict.fromkeys(("feature_penalty", "item_penalty", "label_penalty"), 1.0)
+        return cls(**(stated | {"bias": False, "scale": "none", "n_iterations": 40} | parameters))
+
+    def fit(self, X: Any, Y: Any, observed: Any = None, *, on_step: OnStep | None = None) -> Self:
+        """Learn from items X (n, d) and labels Y (n, q) of 0 and 1; unknown entries are NaN or not `observed`.
+
+        `on_step(sweep, objective)` is called after every sweep.
+        """
+        self._learn(learn_factors, X, Y, observed, on_step)
+        return self
+
+    def posterior(self, X: Any) -> FactorPosterior:
+        """Beliefs about the items X."""
+        X = self._check_items(X)
+        return FactorPosterior(self._fitted, X)
+
+    def _learn(self, learn: Learn, X: Any, Y: Any, observed: Any, on_step: OnStep | None) -> Learnt:
+        """Prepare, choose what is left to choose, let `learn` do the sweeps, and keep what came of it."""
+        check_settings(self, CHOICES, POSITIVE)
+        X, Y, observed = self._check_training(X, Y, observed)
+        scaling, settings = learn_preparation(X, self.scale), self._settings()
+        answered = observed.any(axis=0)
+        size = Y.shape[0] * int(answered.sum())
+        dtype = np.float64 if settings.inference == "variational" else precision_of(self.precision, size)
+        problem = self._problem(to_precision(scaling(X), dtype), Y, observed)
+        choice = choose(self, problem, settings)
+        settings = with_feature_penalty(settings, choice.penalty)
+        learnt, self.objective_ = learn(problem, settings, SweepSchedule(choice.n_iterations, self.tolerance, on_step))
+        self.feature_penalty_, self.n_iterations_ = choice.penalty, choice.n_iterations
+        self.trial_scores_, self.factors_ = tuple(choice.scores.items()), learnt.factors
+        rate = float(base_rates(Y[:, answered], observed[:, answered]).mean())
+        labels = (self.seen_, self.unseen_, self.n_labels_)
+        self._fitted = FittedFactors.of(learnt, settings, labels, rate, scaling)
+        return learnt
+
+    def _problem(self, X: Any, Y: BoolArray, observed: BoolArray) -> FactorProblem:
+        answered: BoolArray = np.asarray(observed.any(axis=0))
+        self.seen_, self.unseen_ = np.flatnonzero(answered), np.empty(0, dtype=np.intp)
+        return FactorProblem(X, Y[:, answered], observed[:, answered], None)
+
+    def _settings(self) -> FactorSettings:
+        penalties = Penalties(items=self.item_penalty, labels=self.label_penalty, biases=self.bias_penalty)
+        return FactorSettings(self.n_factors, penalties, bias=self.bias, solver=RowSolver(self.solver))
+
+
+@dataclass(eq=False, repr=False)
+class CooccurrenceFactors(LatentFactors):
     """Logistic factors of the labels and negative binomial factors of their co-occurrence counts, learnt together.
 
     An item's log-odds of a label are u·v + b with u ≈ Wᵀx; the count of items with labels l and j has the log-mean
@@ -146,52 +237,28 @@ class CooccurrenceFactors(LabelModel):
     True
     """
 
-    n_factors: int | None = None
     _: KW_ONLY
     cooccurrence: Any = None
-    feature_penalty: float | Literal["auto"] = "auto"
-    n_iterations: int | Literal["auto"] = "auto"
-    item_penalty: float = 1.0
-    label_penalty: float = 10.0
-    bias_penalty: float = 0.01
     counts_weight: float = 0.3
     overdispersion: float | Literal["learn"] = 5.0
     count_diagonal: bool = False
     unseen: Literal["regression", "kernel", "fold_in"] = "regression"
     transfer_penalty: float = 0.5
-    bias: bool = True
     inference: Literal["map", "variational"] = "map"
-    solver: Literal["cg", "exact"] = "cg"
-    tolerance: float | None = None
-    scale: Literal["auto", "none"] = "auto"
-    precision: Literal["auto", "float32", "float64"] = "auto"
-    n_trials: int = 3
     batch_size: int = 100
-    random_state: Any = None
 
     @classmethod
     def paper(cls, **parameters: Any) -> Self:
         """The paper's settings as far as it states them: all precisions 1, no biases, features as they are. It
         overfits after some eight sweeps. `parameters` add to these settings or replace them."""
-        ones = dict.fromkeys(("feature_penalty", "item_penalty", "label_penalty", "transfer_penalty"), 1.0)
-        stated: dict[str, Any] = {
-            "counts_weight": 1.0,
-            "overdispersion": 5.0,
-            "count_diagonal": True,
-            "bias": False,
-            "scale": "none",
-        }
-        return cls(**(ones | stated | {"n_iterations": 40} | parameters))
+        counts = {"counts_weight": 1.0, "overdispersion": 5.0, "count_diagonal": True, "transfer_penalty": 1.0}
+        return super().paper(**(counts | parameters))
 
     def fit(self, X: Any, Y: Any, observed: Any = None, *, on_step: OnStep | None = None) -> Self:
-        """Learn from items X (n, d) and labels Y (n, q) of 0 and 1; unknown entries are NaN or not `observed`.
-
-        `on_step(sweep, objective)` is called after every sweep.
-        """
         return self._fit(X, Y, observed, learn_factors, on_step)
 
     def _fit(self, X: Any, Y: Any, observed: Any, learn: Learn, on_step: OnStep | None = None) -> Self:
-        self._learnt, self._fitted = _fit_by(learn, self, X, Y, observed, on_step)
+        self._learnt = self._learn(learn, X, Y, observed, on_step)
         self._stream: FactorStream | None = None
         return self
 
@@ -213,11 +280,6 @@ class CooccurrenceFactors(LabelModel):
         self._fitted, self.factors_ = self._stream.fitted(self._fitted)
         return self
 
-    def posterior(self, X: Any) -> FactorPosterior:
-        """Beliefs about the items X."""
-        X = self._check_items(X)
-        return FactorPosterior(self._fitted, X)
-
     def _problem(self, X: Any, Y: BoolArray, observed: BoolArray) -> FactorProblem:
         """Labels sorted into seen, unseen and untold, and the counts of the former with all that have any."""
         answered: BoolArray = np.asarray(observed.any(axis=0))
@@ -231,118 +293,16 @@ class CooccurrenceFactors(LabelModel):
         return FactorProblem(X, Y[:, answered], observed[:, answered], counts)
 
     def _settings(self) -> FactorSettings:
-        learn = self.overdispersion == "learn"
-        return FactorSettings(
-            n_factors=self.n_factors,
-            penalties=Penalties(
-                items=self.item_penalty,
-                labels=self.label_penalty,
-                columns=self.label_penalty,
-                biases=self.bias_penalty,
-                counts_weight=self.counts_weight,
-            ),
+        plain = super()._settings()
+        return replace(
+            plain,
+            penalties=replace(plain.penalties, columns=self.label_penalty, counts_weight=self.counts_weight),
             transfer_penalty=self.transfer_penalty,
             overdispersion=5.0 if self.overdispersion == "learn" else self.overdispersion,
-            learn_overdispersion=learn,
-            bias=self.bias,
+            learn_overdispersion=self.overdispersion == "learn",
             unseen=self.unseen,
-            solver=RowSolver(self.solver),
             inference=self.inference,
         )
-
-
-@dataclass(eq=False, repr=False)
-class LatentFactors(LabelModel):
-    """Logistic factors of the labels with u ≈ Wᵀx, and nothing else: `CooccurrenceFactors` without the counts.
-
-    The LFM-SL of the experiments of Gaure, Gupta, Verma & Rai, UAI 2017. A label without any answer has no score: it
-    ranks last in `posterior(X).scores()`, and its probability is the mean share of yes.
-
-    Parameters
-    ----------
-    n_factors, feature_penalty, n_iterations, item_penalty, label_penalty, bias_penalty, bias, solver, \
-tolerance, scale, precision, n_trials, random_state
-        As in `CooccurrenceFactors`.
-
-    Attributes
-    ----------
-    factors_, seen_, feature_penalty_, n_iterations_, trial_scores_, objective_
-        As in `CooccurrenceFactors`.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(200, 4))
-    >>> Y = X @ rng.normal(size=(4, 6)) > 0
-    >>> model = LatentFactors(feature_penalty=0.1).fit(X, Y)
-    >>> bool((model.predict(X) == Y).mean() > 0.9)
-    True
-    """
-
-    n_factors: int | None = None
-    _: KW_ONLY
-    feature_penalty: float | Literal["auto"] = "auto"
-    n_iterations: int | Literal["auto"] = "auto"
-    item_penalty: float = 1.0
-    label_penalty: float = 10.0
-    bias_penalty: float = 0.01
-    bias: bool = True
-    solver: Literal["cg", "exact"] = "cg"
-    tolerance: float | None = None
-    scale: Literal["auto", "none"] = "auto"
-    precision: Literal["auto", "float32", "float64"] = "auto"
-    n_trials: int = 3
-    random_state: Any = None
-
-    @classmethod
-    def paper(cls, **parameters: Any) -> Self:
-        """All precisions 1, no biases, features as they are; `parameters` add to these settings or replace them."""
-        stated: dict[str, Any] = dict.fromkeys(("feature_penalty", "item_penalty", "label_penalty"), 1.0)
-        return cls(**(stated | {"bias": False, "scale": "none", "n_iterations": 40} | parameters))
-
-    def fit(self, X: Any, Y: Any, observed: Any = None, *, on_step: OnStep | None = None) -> Self:
-        """Learn from items X (n, d) and labels Y (n, q) of 0 and 1; unknown entries are NaN or not `observed`.
-
-        `on_step(sweep, objective)` is called after every sweep.
-        """
-        _, self._fitted = _fit_by(learn_factors, self, X, Y, observed, on_step)
-        return self
-
-    def posterior(self, X: Any) -> FactorPosterior:
-        """Beliefs about the items X."""
-        X = self._check_items(X)
-        return FactorPosterior(self._fitted, X)
-
-    def _problem(self, X: Any, Y: BoolArray, observed: BoolArray) -> FactorProblem:
-        answered: BoolArray = np.asarray(observed.any(axis=0))
-        self.seen_, self.unseen_ = np.flatnonzero(answered), np.empty(0, dtype=np.intp)
-        return FactorProblem(X, Y[:, answered], observed[:, answered], None)
-
-    def _settings(self) -> FactorSettings:
-        penalties = Penalties(items=self.item_penalty, labels=self.label_penalty, biases=self.bias_penalty)
-        return FactorSettings(self.n_factors, penalties, bias=self.bias, solver=RowSolver(self.solver))
-
-
-def _fit_by(
-    learn: Learn, model: Any, X: Any, Y: Any, observed: Any, on_step: OnStep | None
-) -> tuple[Learnt, FittedFactors]:
-    """Fit a factor model: prepare, choose what is left to choose, and let `learn` do the sweeps."""
-    check_settings(model, CHOICES, POSITIVE)
-    X, Y, observed = model._check_training(X, Y, observed)
-    scaling, settings = learn_preparation(X, model.scale), model._settings()
-    answered = observed.any(axis=0)
-    size = Y.shape[0] * int(answered.sum())
-    dtype = np.float64 if settings.inference == "variational" else precision_of(model.precision, size)
-    problem = model._problem(to_precision(scaling(X), dtype), Y, observed)
-    choice = choose(model, problem, settings)
-    settings = with_feature_penalty(settings, choice.penalty)
-    schedule = SweepSchedule(choice.n_iterations, model.tolerance, on_step)
-    learnt, model.objective_ = learn(problem, settings, schedule)
-    model.feature_penalty_, model.n_iterations_ = choice.penalty, choice.n_iterations
-    model.trial_scores_, model.factors_ = tuple(choice.scores.items()), learnt.factors
-    rate = float(base_rates(Y[:, answered], observed[:, answered]).mean())
-    labels = (model.seen_, model.unseen_, model.n_labels_)
-    return learnt, FittedFactors.of(learnt, settings, labels, rate, scaling)
 
 
 # -- the choice of feature penalty and sweeps, by what is hidden from the fit -----------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
@@ -150,12 +149,6 @@ class LabelMixtureGP(LabelModel):
         stated: dict[str, Any] = {"restarts": 1, "equation9": "printed", "prior_mean": 0.0, "kernel_fit": "elbo"}
         stated |= {"gate": "variational", "gate_moments": "sampling", "label_prior": (1.0, 1.0)}
         return cls(**(stated | parameters))
-
-    @classmethod
-    def published(cls, **parameters: Any) -> Self:
-        """The old name of `paper`, for one release more."""
-        warnings.warn("published() is now paper()", DeprecationWarning, stacklevel=2)
-        return cls.paper(**parameters)
 
     def fit(self, X: Any, Y: Any, observed: Any = None, *, on_step: Callable[[int, float], None] | None = None) -> Self:
         """Learn from items X (n, d) and labels Y (n, q) of 0 and 1; unknown entries are NaN or not `observed`.

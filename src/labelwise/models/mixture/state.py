@@ -281,9 +281,7 @@ class MixturePosterior(LabelPosterior):
 
     def given(self, values: Any, observed: Any) -> MixturePosterior:
         """The same beliefs once some of the items' own labels are known, exactly."""
-        for name, matrix in (("values", values), ("observed", observed)):
-            if matrix.shape != (self.n_items, self.n_labels):
-                raise ValueError(f"{name} has shape {matrix.shape}, expected {(self.n_items, self.n_labels)}")
+        self._check_known(values, observed)
         if self._known is not None:
             before, known = self._known_arrays()
             values, observed = _booleans(values), _booleans(observed)

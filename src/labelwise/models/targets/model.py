@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
@@ -164,12 +163,6 @@ class OrthogonalTargetGP(LabelModel):
             "refit_every": 1,
         }
         return cls(**(stated | parameters))
-
-    @classmethod
-    def published(cls, **parameters: Any) -> Self:
-        """The old name of `paper`, for one release more."""
-        warnings.warn("published() is now paper()", DeprecationWarning, stacklevel=2)
-        return cls.paper(**parameters)
 
     @classmethod
     def ridge(cls, **parameters: Any) -> Self:

@@ -14,24 +14,3 @@ from labelwise.numerics.information.streamed import (
     run_here,
 )
 from labelwise.numerics.information.weights import WeightBeliefs, gram
-
-__all__ = [
-    "ArrayBlock",
-    "Block",
-    "Criterion",
-    "DenseInformation",
-    "InformationState",
-    "LowRank",
-    "LowRankBlocks",
-    "LowRankInformation",
-    "Picks",
-    "Run",
-    "StreamedInformation",
-    "Task",
-    "Walk",
-    "WeightBeliefs",
-    "array_blocks",
-    "gram",
-    "greedy_information",
-    "run_here",
-]

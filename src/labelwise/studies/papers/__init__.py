@@ -9,15 +9,3 @@ from labelwise.studies.papers.reproduction import (
     report_together,
     reproduce_paper,
 )
-
-__all__ = [
-    "PAPERS",
-    "Account",
-    "Claim",
-    "Exhibit",
-    "Paper",
-    "account_for",
-    "load_paper",
-    "report_together",
-    "reproduce_paper",
-]
