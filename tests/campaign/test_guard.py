@@ -12,7 +12,7 @@ from scipy.stats import norm
 from labelwise import Answer, BinaryRelevance, Campaign, Costs, Guard, LabelData, LabelGP, Random
 from labelwise.campaign import refit_point
 from labelwise.campaign.guard import _precision, equally_long, strategy_evidence
-from labelwise.campaign.standing import Told
+from labelwise.campaign.standing import AnswerArrays
 from labelwise.numerics.metrics import precision_at
 from labelwise.posterior import MarginalPosterior
 from labelwise.queries.base import Choice
@@ -185,7 +185,7 @@ def test_where_everything_is_free_answers_are_counted():
 def test_nothing_is_said_without_random_answers_or_without_the_strategys():
     rows, labels = np.repeat(np.arange(30), 2), np.tile([0, 1], 30)
     for random in (np.zeros(60, dtype=bool), np.ones(60, dtype=bool)):
-        told = Told(rows, labels, labels == 0, random)
+        told = AnswerArrays(rows, labels, labels == 0, random)
         assert strategy_evidence(told, np.zeros((30, 1)), lambda allowed: None, np.random.default_rng(0)) == 0.0
 
 

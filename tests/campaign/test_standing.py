@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from labelwise.campaign.standing import MIN_RANDOM_ITEMS, Told, stand
+from labelwise.campaign.standing import MIN_RANDOM_ITEMS, AnswerArrays, measure_standing
 from labelwise.posterior import MarginalPosterior
 from labelwise.records.costs import Spent
 
@@ -31,7 +31,7 @@ def campaign(n_items=120, share=0.5, seed=0):
     items = rng.permutation(N)[:n_items]
     rows, labels = np.repeat(items, Q), np.tile(np.arange(Q), n_items)
     random = np.repeat(rng.random(n_items) < share, Q)
-    return truth, Told(rows, labels, truth[rows, labels], random)
+    return truth, AnswerArrays(rows, labels, truth[rows, labels], random)
 
 
 def judge(truth, told, learn, seed=0, seconds=None, unit="s"):
@@ -39,7 +39,7 @@ def judge(truth, told, learn, seed=0, seconds=None, unit="s"):
     decide = lambda beliefs: beliefs.probabilities() > 0.5  # noqa: E731 - a rule in a line
     seconds = np.ones(told.rows.size) if seconds is None else seconds
     spent = Spent(0, 0, 0, float(seconds.sum()), unit)
-    return stand(told, spent, seconds, X, learn, decide, np.random.default_rng(seed))
+    return measure_standing(told, spent, seconds, X, learn, decide, np.random.default_rng(seed))
 
 
 def test_no_item_is_judged_by_a_model_that_learnt_from_it():
@@ -122,14 +122,14 @@ def test_it_says_so_where_little_or_nothing_is_known():
     truth, told = campaign(n_items=MIN_RANDOM_ITEMS - 1, share=1.0)
     little = judge(truth, told, lambda allowed: Noisy(truth, 1.0))
     assert little.f1 is None and little.over_random is None and f"{MIN_RANDOM_ITEMS} are needed" in little.advice
-    empty = Told(told.rows, told.labels, told.values & False, told.random)
+    empty = AnswerArrays(told.rows, told.labels, told.values & False, told.random)
     assert judge(truth, empty, lambda allowed: None).f1 is None
 
 
 def test_a_correction_counts_wherever_it_came_from():
     truth, told = campaign(share=1.0)
     first, label = told.rows[0], told.labels[0]
-    flipped = Told(
+    flipped = AnswerArrays(
         *(
             np.append(a, b)
             for a, b in zip(

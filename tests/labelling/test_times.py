@@ -14,7 +14,7 @@ from labelwise.labelling.exchange.transfer import read_events_file, write_events
 from labelwise.labelling.figures.report import write_report
 from labelwise.labelling.figures.status import status_of
 from labelwise.labelling.service import Service
-from labelwise.labelling.store.timings import recent_times
+from labelwise.labelling.store.events import recent_times
 from labelwise.records import Timing
 from labelwise.records.asking import MAX_SECONDS
 

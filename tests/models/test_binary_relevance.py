@@ -90,7 +90,7 @@ def test_a_classifier_given_sees_the_features_as_they_are(problem):
 
 def test_an_unknown_scale_is_named(problem):
     X, Y, _ = problem
-    with pytest.raises(ValueError, match='scale must be "auto" or "none", got \'unit\''):
+    with pytest.raises(ValueError, match="scale must be one of 'auto', 'none', got 'unit'"):
         BinaryRelevance(scale="unit").fit(X, Y)
 
 

@@ -16,7 +16,7 @@ from labelwise.numerics.information.groups import (
     residuals_group,
     start_group,
 )
-from labelwise.numerics.information.lazy_rows import MoveLog
+from labelwise.numerics.information.low_rank import MoveLog
 from labelwise.numerics.information.weights import WeightBeliefs
 
 N, R, NOISE = 60, 6, 0.1

@@ -65,7 +65,7 @@ def test_options_reach_the_model_of_their_entrant(arena):
         ({"entrants": (Entrant("gpt", ("random",)),)}, "no model 'gpt'"),
         ({"entrants": (Entrant("label_gp", ("clever",)),)}, "no strategy 'clever'"),
         ({"metrics": ("accuracy",)}, "no metric 'accuracy'"),
-        ({"scale": "rows"}, 'scale must be "auto" or "none", got \'rows\''),
+        ({"scale": "rows"}, "scale must be one of 'auto', 'none', got 'rows'"),
     ],
 )
 def test_a_senseless_arena_is_refused(arena, change, words):

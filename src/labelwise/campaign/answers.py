@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from labelwise.campaign.questions import did_you_mean, embed_rows
-from labelwise.campaign.standing import RandomAnswers, Told
+from labelwise.campaign.standing import AnswerArrays, RandomAnswers
 from labelwise.numerics.arrays import FloatArray
 from labelwise.records import Answer, LabelData, PickCounts, Question
 from labelwise.records.asking import CONTROL, START_REASON, VERIFY
@@ -148,12 +148,12 @@ class AnswerBook:
         rows, _, observed = self.training()
         return rows[observed.all(axis=1)]
 
-    def told(self, n_answers: int | None = None) -> Told:
+    def told(self, n_answers: int | None = None) -> AnswerArrays:
         """The first n answers, or all, label by label; a question is random where it was one of the random share."""
         entries = self.entries[:n_answers]
         sizes = np.array([entry.labels.size for entry in entries], dtype=np.intp)
         none = np.empty(0, dtype=np.intp)
-        return Told(
+        return AnswerArrays(
             np.repeat(np.array([entry.row for entry in entries], dtype=np.intp), sizes),
             np.concatenate([none, *(entry.labels for entry in entries)]),
             np.concatenate([none.astype(bool), *(entry.values for entry in entries)]),
@@ -183,7 +183,7 @@ class AnswerBook:
         _, Y, observed = self.training()
         return np.asarray((1 + Y.sum(axis=0)) / (1 + observed.sum(axis=0)))
 
-    def training_on(self, told: Told) -> tuple[Rows, Bools, Bools]:
+    def training_on(self, told: AnswerArrays) -> tuple[Rows, Bools, Bools]:
         """Rows with anything known from the data or from these answers, with their labels and masks (rows, q)."""
         rows = np.union1d(self.start_rows, told.rows)
         Y = self.data.Y[rows].toarray()

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from labelwise.campaign.standing import Told, first_of
+from labelwise.campaign.standing import AnswerArrays, first_of
 from labelwise.posterior import FloatArray
 
 Bools = npt.NDArray[np.bool_]
@@ -79,7 +79,7 @@ def evidence_point(n_answers: int) -> int:
 
 
 def strategy_evidence(
-    told: Told, X: Any, learn: Learn, rng: np.random.Generator, seconds: FloatArray | None = None
+    told: AnswerArrays, X: Any, learn: Learn, rng: np.random.Generator, seconds: FloatArray | None = None
 ) -> float:
     """By how many standard errors the strategy's answers beat random ones that took as long; 0 if there are too few.
 
@@ -124,7 +124,7 @@ def equally_long(random: Bools, open_: Bools, seconds: FloatArray | None = None)
     return shared | (others & (spent[0] <= limit)), shared | (chosen & (spent[1] <= limit))
 
 
-def _random_items(told: Told) -> tuple[npt.NDArray[np.intp], Bools, Bools] | None:
+def _random_items(told: AnswerArrays) -> tuple[npt.NDArray[np.intp], Bools, Bools] | None:
     """Items with yes and no among their random answers, the answers (n, q) and where there are any; None where few."""
     items, place = np.unique(told.rows[told.random], return_inverse=True)
     shape = (items.size, int(told.labels.max(initial=-1)) + 1)

@@ -16,7 +16,7 @@ from labelwise.campaign.defaults import START, default_decision, default_model, 
 from labelwise.campaign.guard import Guard, evidence_point, strategy_evidence
 from labelwise.campaign.new_labels import GuessLearner, HintLearner, NewLabel, parts_of, spread_rows, with_room
 from labelwise.campaign.questions import as_questions, by_item, check_number, embed_rows, interleave, start_questions
-from labelwise.campaign.standing import Standing, Told, stand
+from labelwise.campaign.standing import AnswerArrays, Standing, measure_standing
 from labelwise.hints.reasons import Believed
 from labelwise.models.semi_supervised import for_blocks
 from labelwise.numerics.choosing import random_items, random_pairs
@@ -330,7 +330,7 @@ class Campaign:
         told = self._book.told()
         rng = np.random.default_rng([self.random_state, len(self._book), 2])
         seconds = np.asarray(self._book.seconds(self.costs, len(self._book)), dtype=np.float64)
-        found = stand(told, self.spent(), seconds, self._data.X, self._learner(told), self.decide, rng)
+        found = measure_standing(told, self.spent(), seconds, self._data.X, self._learner(told), self.decide, rng)
         return found.asked_for(target_f1, worth_an_hour)
 
     def use_costs(self, costs: Costs | None, *, weigh: bool = True) -> None:
@@ -438,7 +438,7 @@ class Campaign:
             self._shown = (self.model, X, model.learn_pool(X) if learns else model)
         return self._shown[2]
 
-    def _learner(self, told: Told, unfitted: Any = None) -> Callable[[npt.NDArray[np.bool_]], Any]:
+    def _learner(self, told: AnswerArrays, unfitted: Any = None) -> Callable[[npt.NDArray[np.bool_]], Any]:
         """From a mask of these answers to a model that learnt from those, or None where there is nothing to learn.
 
         `unfitted` is cloned; by default it is the campaign's model.

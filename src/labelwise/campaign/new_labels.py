@@ -24,11 +24,13 @@ from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.blocks import model_columns
 from labelwise.numerics.feature_scaling import PreparedFeatures, learn_features
 from labelwise.numerics.moved_beliefs import log_odds
-from labelwise.numerics.recovery.label_sketches import SketchSettings, SketchSums, sketch_rows
-from labelwise.numerics.recovery.sketched_answers import (
+from labelwise.numerics.recovery.label_sketches import (
+    SketchSettings,
+    SketchSums,
     as_probabilities,
     log_likelihoods,
     regress_answers,
+    sketch_rows,
 )
 from labelwise.posterior import IgnorantPosterior
 from labelwise.posterior.base import LabelPosterior, Rows

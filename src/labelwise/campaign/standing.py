@@ -86,7 +86,7 @@ class Standing:
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class AnswerArrays:
     """Single answers, oldest first: item and label by number, what was said, and whether the question was random."""
 
     rows: Ints  # (e,)
@@ -94,19 +94,19 @@ class Told:
     values: Bools  # (e,)
     random: Bools  # (e,)
 
-    def only(self, which: Bools) -> Told:
+    def only(self, which: Bools) -> AnswerArrays:
         """Those marked in the mask, (e,)."""
-        return Told(self.rows[which], self.labels[which], self.values[which], self.random[which])
+        return AnswerArrays(self.rows[which], self.labels[which], self.values[which], self.random[which])
 
 
-def stand(
-    told: Told, spent: Spent, seconds: Floats, X: Any, learn: Learn, decide: Decide, rng: np.random.Generator
+def measure_standing(
+    told: AnswerArrays, spent: Spent, seconds: Floats, X: Any, learn: Learn, decide: Decide, rng: np.random.Generator
 ) -> Standing:
     """Judge a campaign by its random answers.
 
     Parameters
     ----------
-    told : Told
+    told : AnswerArrays
     spent : Spent
     seconds : (e,) what each answer cost, by prices in seconds or in another unit
     X : (n, d) features of the pool
@@ -240,7 +240,7 @@ class RandomAnswers:
     known: Bools  # (n, q)
 
     @classmethod
-    def of(cls, told: Told, n_labels: int | None = None) -> RandomAnswers:
+    def of(cls, told: AnswerArrays, n_labels: int | None = None) -> RandomAnswers:
         items, place = np.unique(told.rows[told.random], return_inverse=True)
         shape = (items.size, int(told.labels.max(initial=-1)) + 1 if n_labels is None else n_labels)
         Y, known = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
@@ -255,7 +255,7 @@ class _CrossFit:
     """Beliefs about the random items, each by a model that learnt nothing about it: items are hidden in turn."""
 
     judged: RandomAnswers
-    told: Told
+    told: AnswerArrays
     X: Any  # (n, d) features of the pool
     folds: Ints  # (n,) of the random items
     learn: Learn

@@ -50,8 +50,8 @@ def ask(
             if not sys.stdin.isatty():
                 raise fail("--tty needs a terminal to read keys from; leave it out to print the question")
             with _worker_beside(found) as lives:
-                desk = TerminalLabeller(found, person(who), typer.getchar, Console(highlight=False), lives)
-                typer.echo(f"{counted(desk.work(n), 'answer')} saved")
+                labeller = TerminalLabeller(found, person(who), typer.getchar, Console(highlight=False), lives)
+                typer.echo(f"{counted(labeller.work(n), 'answer')} saved")
             return
         from labelwise.labelling.leases import held_most
 

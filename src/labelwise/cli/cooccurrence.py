@@ -10,15 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from labelwise.cli._common import at_least_one, errors, label_option, load, user_errors
-from labelwise.data import (
-    Cooccurrence,
-    count_texts,
-    open_text,
-    plain_stem,
-    read,
-    read_cooccurrence,
-    write_cooccurrence,
-)
+from labelwise.data import Cooccurrence, count_texts, open_text, plain_stem, read, read_cooccurrence, write_cooccurrence
 from labelwise.data.formats.rows import TABLES, file_suffix
 from labelwise.records import LabelData
 

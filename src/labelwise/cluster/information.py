@@ -18,12 +18,7 @@ import scipy.sparse as sp
 from labelwise.cluster._connect import Cluster, check_client, collect, connected, near, workers_of
 from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.choosing import best, open_entries
-from labelwise.numerics.information import (
-    Criterion,
-    LowRankBlocks,
-    Picks,
-    StreamedInformation,
-)
+from labelwise.numerics.information import Criterion, LowRankBlocks, Picks, StreamedInformation
 from labelwise.numerics.information.blocks import ArrayBlock, Block, Refresh
 from labelwise.numerics.information.groups import Group, refresh_group, rescore_group, start_group
 from labelwise.numerics.information.state import IndexArray

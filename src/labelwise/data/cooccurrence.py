@@ -179,12 +179,12 @@ def read_cooccurrence(path: AnyPath) -> Cooccurrence:
     first = next(lines, "")
     trim = str if first.startswith('"') else str.strip
     rows = csv.reader(chain([first] if first else [], lines))
-    header = next(_told(rows, path), None)
+    header = next(_rows_of(rows, path), None)
     if header is None or [name.strip().lower() for name in header] != HEADER:
         raise FormatError(f"found the columns {shown(header)}, expected {', '.join(HEADER)}", path, 1)
     pairs: dict[tuple[str, str], float] = {}
     n_items = None
-    for row in _told(rows, path):
+    for row in _rows_of(rows, path):
         line = rows.line_num
         if not row:
             continue
@@ -204,7 +204,7 @@ def read_cooccurrence(path: AnyPath) -> Cooccurrence:
     return Cooccurrence(names, _matrix(names, pairs), n_items)
 
 
-def _told(rows: Any, path: AnyPath) -> Iterator[list[str]]:
+def _rows_of(rows: Any, path: AnyPath) -> Iterator[list[str]]:
     """The rows of a csv reader; errors name the line."""
     try:
         yield from rows

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from labelwise.labelling.training.votes import ItemVotes
 
 FloatArray = npt.NDArray[np.float64]
-NEVER = int(np.iinfo(np.int64).max)
+NEVER_ASKED = int(np.iinfo(np.int64).max)  # later than any question
 Counts = dict[str, npt.NDArray[np.int64]]  # by person, (2, q): missed, found
 
 
@@ -36,10 +36,10 @@ def picks_of_item(of_item: ItemVotes, since: Mapping[str, int]) -> Counts:
     found: Counts = {}
     for who, row in of_item.people.items():
         said = asked[row] > 0
-        first = int(asked[row].min(initial=NEVER, where=said))
+        first = int(asked[row].min(initial=NEVER_ASKED, where=said))
         at_first = said & (asked[row] == first)
         later = said & ~at_first
-        is_checked = later.any() or n_people > 1 or NEVER > first > since.get(who, NEVER)
+        is_checked = later.any() or n_people > 1 or NEVER_ASKED > first > since.get(who, NEVER_ASKED)
         if (at_first | of_item.verifies[row]).sum() < 2 or not is_checked:
             continue
         there, value = of_item.known == YES, of_item.values[row]

@@ -159,11 +159,11 @@ class Service:
     ) -> tuple[Receipt, Lease | None]:
         """Save an answer and get the next question, in one go; None where none is ready."""
 
-        def both(connection: sa.Connection) -> tuple[Receipt, Lease | None]:
+        def answer_then_ask(connection: sa.Connection) -> tuple[Receipt, Lease | None]:
             receipt, who = self._answer(connection, token, values, timing=timing, verified=verified)
             return receipt, next(iter(self._ask(connection, who, 1)), None)
 
-        return self.store.write(both)
+        return self.store.write(answer_then_ask)
 
     def answer_and_ask_about_items(
         self,
@@ -177,11 +177,11 @@ class Service:
     ) -> tuple[Receipt, list[Lease]]:
         """Save an answer and get what `ask_about_items` gives, in one go."""
 
-        def both(connection: sa.Connection) -> tuple[Receipt, list[Lease]]:
+        def answer_then_ask(connection: sa.Connection) -> tuple[Receipt, list[Lease]]:
             receipt, _ = self._answer(connection, token, values, who, timing=timing, verified=verified)
             return receipt, self._ask_about_items(connection, who, n)
 
-        return self.store.write(both)
+        return self.store.write(answer_then_ask)
 
     def tell(self, answers: Iterable[Answer], who: str) -> list[Receipt]:
         """Save answers, asked for or not: all of them, or none where one is wrong.
@@ -208,7 +208,7 @@ class Service:
         if any(value is None for value in answer.values.values()):
             raise ProjectError("a label is settled by yes or no, not by unsure")
 
-        def stand(connection: sa.Connection) -> Receipt:
+        def settled(connection: sa.Connection) -> Receipt:
             item = item_ids(connection, [answer.item])[answer.item]
             said, notices = checked_values(self._known(connection), answer.values)
             label = next(iter(said)) if len(said) == 1 and self.settings.target == "pairs" else WHOLE_ITEM
@@ -216,7 +216,7 @@ class Service:
             event = NewEvent(self._clock(), who, item, "answer", label, SETTLED, said)
             return Receipt(add_event(connection, event), tuple(notices))
 
-        return self.store.write(stand)
+        return self.store.write(settled)
 
     def undo(self, who: str, event: int | None = None) -> Lease:
         """Take a person's last answer or skip back; he is asked the question again.
@@ -262,11 +262,11 @@ class Service:
     ) -> tuple[Receipt, list[Lease]]:
         """Save an answer about an item and get what `ask_about_items` gives, in one go."""
 
-        def both(connection: sa.Connection) -> tuple[Receipt, list[Lease]]:
+        def answer_then_ask(connection: sa.Connection) -> tuple[Receipt, list[Lease]]:
             receipt = self._answer_item(connection, token, values, who, whole, timing)
             return receipt, self._ask_about_items(connection, who, n)
 
-        return self.store.write(both)
+        return self.store.write(answer_then_ask)
 
     def skip_item(self, token: str, who: str | None = None, *, timing: Timing | None = None) -> Receipt:
         """Give all questions that a person has about the item of a lease back; he will not be asked them again."""

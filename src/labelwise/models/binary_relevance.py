@@ -16,6 +16,7 @@ from labelwise.models.base import LabelModel
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.feature_scaling import FeatureScaling, learn_scaling
 from labelwise.numerics.logistic_regression import fit_logistic
+from labelwise.numerics.parameters import check_choices
 from labelwise.posterior import LabelPosterior, MarginalPosterior
 
 C = 10.0  # of the default classifier, which then does well on rows of unit length
@@ -66,8 +67,7 @@ class BinaryRelevance(LabelModel):
     random_state: Any = None
 
     def fit(self, X: Any, Y: Any, observed: Any = None) -> Self:
-        if self.scale not in ("auto", "none"):
-            raise ValueError(f'scale must be "auto" or "none", got {self.scale!r}')
+        check_choices(self, scale=("auto", "none"))
         X, Y, observed = self._check_training(X, Y, observed)
         answers, positives = observed.sum(0), Y.sum(0)
         self.base_rates_ = (positives + 0.5) / (answers + 1)

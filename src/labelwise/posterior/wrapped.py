@@ -337,12 +337,12 @@ class StreamedPosterior(WrappedPosterior):
         X: Any,
         n_labels: int,
         believe: Callable[[Any], LabelPosterior],
-        told: tuple[tuple[Any, Any], ...] = (),
+        known: tuple[tuple[Any, Any], ...] = (),
     ) -> None:
         LabelPosterior.__init__(self, X.shape[0], n_labels)
         self.X = X
         self._believe = believe
-        self._told = told  # values and masks of labels that are known, as `given` takes them
+        self._known = known  # values and masks of labels that are known, as `given` takes them
 
     @property
     def _inner(self) -> LabelPosterior:
@@ -367,14 +367,14 @@ class StreamedPosterior(WrappedPosterior):
     def rows(self, rows: Rows) -> LabelPosterior:
         """Beliefs about some of the items, whose features are then in memory."""
         beliefs = self._believe(self.X[rows])
-        for values, observed in self._told:
+        for values, observed in self._known:
             beliefs = beliefs.given(values[rows], observed[rows])
         return beliefs
 
     def given(self, values: Any, observed: Any) -> StreamedPosterior:
         """As the model itself would have it, block by block."""
         self._check_known(values, observed)
-        return StreamedPosterior(self.X, self.n_labels, self._believe, (*self._told, (values, observed)))
+        return StreamedPosterior(self.X, self.n_labels, self._believe, (*self._known, (values, observed)))
 
     def probabilities(self) -> FloatArray:
         return self._gathered(lambda beliefs: beliefs.probabilities())
@@ -428,7 +428,7 @@ class StreamedPosterior(WrappedPosterior):
         one = self._inner
         if one.rough() is one:
             return self
-        return StreamedPosterior(self.X, self.n_labels, lambda rows: self._believe(rows).rough(), self._told)
+        return StreamedPosterior(self.X, self.n_labels, lambda rows: self._believe(rows).rough(), self._known)
 
     def _gathered(self, method: Callable[[LabelPosterior], Any], axis: int = 0) -> Any:
         return np.concatenate([method(beliefs) for _, beliefs in self.blocks()], axis=axis)

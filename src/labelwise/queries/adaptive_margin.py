@@ -12,6 +12,7 @@ from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
 from labelwise.numerics.choosing import best, open_items
 from labelwise.numerics.linear_algebra import stack_rows
 from labelwise.numerics.logistic_regression import inner_products, newton_change
+from labelwise.numerics.parameters import check_at_least, check_positive
 from labelwise.posterior import LabelPosterior
 from labelwise.queries._answers import Believed, Known, PoolAnswers, signed_values
 from labelwise.queries.base import BLOCK, Choice, Target
@@ -121,10 +122,8 @@ class AdaptiveMargin:
             raise ValueError(f'AdaptiveMargin asks for "items", got target={self.target!r}')
         if not self.trade_offs or not all(0 <= trade_off <= 1 for trade_off in self.trade_offs):
             raise ValueError(f"trade_offs must be one or more numbers from 0 to 1, got {self.trade_offs!r}")
-        if not self.penalty > 0:
-            raise ValueError(f"penalty must be positive, got {self.penalty!r}")
-        if self.sample < 1:
-            raise ValueError(f"sample must be at least 1, got {self.sample!r}")
+        check_positive(self, "penalty")
+        check_at_least(self, 1, "sample")
 
 
 class _Looked(NamedTuple):

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from labelwise.numerics.arrays import FloatArray, IntArray
 from labelwise.numerics.choosing import TIE, open_entries
+from labelwise.numerics.parameters import check_at_least, check_choices
 from labelwise.posterior import LabelPosterior
 from labelwise.queries._answers import Known, PoolAnswers, signed_values
 from labelwise.queries.base import BLOCK, Choice, Target, best_over_blocks, check_target
@@ -118,7 +119,5 @@ class DummyLabelRanking:
 
     def _check(self) -> None:
         check_target(self.target)
-        if self.dummy not in ("even", "count"):
-            raise ValueError(f'dummy must be "even" or "count", got {self.dummy!r}')
-        if self.labels_per_item < 1:
-            raise ValueError(f"labels_per_item must be at least 1, got {self.labels_per_item!r}")
+        check_choices(self, dummy=("even", "count"))
+        check_at_least(self, 1, "labels_per_item")

@@ -15,6 +15,7 @@ from scipy.special import entr
 
 from labelwise.numerics.arrays import FloatArray, IntArray
 from labelwise.numerics.choosing import best, canonical, open_entries, open_items
+from labelwise.numerics.parameters import check_at_least, check_choices, check_positive
 from labelwise.posterior import ItemCovariance, LabelPosterior
 from labelwise.queries.base import Choice, Target
 
@@ -181,18 +182,12 @@ class LabelCovariance:
     def _check(self) -> None:
         if self.target != "items":
             raise ValueError(f'LabelCovariance asks for "items", got target={self.target!r}')
-        if self.measure not in get_args(Measure):
-            raise ValueError(f"measure must be one of {get_args(Measure)}, got {self.measure!r}")
-        if self.explore not in get_args(Explore):
-            raise ValueError(f"explore must be one of {get_args(Explore)}, got {self.explore!r}")
-        if not self.weight >= 0:
-            raise ValueError(f"weight must be zero, positive or inf, got {self.weight!r}")
-        if not self.decay > 0:
-            raise ValueError(f"decay must be positive, or inf for a constant weight, got {self.decay!r}")
+        check_choices(self, measure=get_args(Measure), explore=get_args(Explore))
+        check_at_least(self, 0, "weight")
+        check_positive(self, "decay")
+        check_at_least(self, 1, "candidates")
         if not 0 < self.exact_share <= 1:
             raise ValueError(f"exact_share must be above 0 and at most 1, got {self.exact_share!r}")
-        if self.candidates is not None and self.candidates < 1:
-            raise ValueError(f"candidates must be at least 1, or None for all, got {self.candidates!r}")
 
 
 class _Terms(NamedTuple):

@@ -15,6 +15,7 @@ from labelwise.numerics.choosing import open_entries, open_items, random_items, 
 from labelwise.numerics.gp.feature_spaces import FeatureSpace, Fourier, Landmarks, feature_blocks
 from labelwise.numerics.information import Criterion, LowRank, LowRankBlocks, Picks, Run, greedy_information, run_here
 from labelwise.numerics.linear_algebra import pivoted_partial_cholesky, spanning_variables
+from labelwise.numerics.parameters import check_choices
 from labelwise.posterior import IgnorantPosterior, ItemCovariance, LabelPosterior
 from labelwise.queries.base import Choice, Target, check_target
 from labelwise.queries.diagnosis import Diagnosis
@@ -70,10 +71,7 @@ class MutualInformation:
 
     def choose(self, posterior: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator) -> Choice:
         check_target(self.target)
-        if self.pairs not in ("item_then_labels", "joint"):
-            raise ValueError(f'pairs must be "item_then_labels" or "joint", got {self.pairs!r}')
-        if self.approximation not in ("landmarks", "fourier"):
-            raise ValueError(f'approximation must be "landmarks" or "fourier", got {self.approximation!r}')
+        check_choices(self, pairs=("item_then_labels", "joint"), approximation=("landmarks", "fourier"))
         if isinstance(posterior, IgnorantPosterior):
             return self._at_random(closed, n, rng)
         rows = open_items(closed)

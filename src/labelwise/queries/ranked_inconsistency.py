@@ -12,6 +12,7 @@ from scipy.special import xlogy
 
 from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
 from labelwise.numerics.choosing import best, open_items
+from labelwise.numerics.parameters import check_at_least, check_choices
 from labelwise.posterior import LabelPosterior
 from labelwise.queries._answers import Known, PoolAnswers
 from labelwise.queries.base import BLOCK, Choice, Target
@@ -90,10 +91,8 @@ class RankedInconsistency:
     def _check(self) -> None:
         if self.target != "items":
             raise ValueError(f'RankedInconsistency asks for "items", got target={self.target!r}')
-        if self.distance not in ("entropy", "hamming"):
-            raise ValueError(f'distance must be "entropy" or "hamming", got {self.distance!r}')
-        if self.sample < 1:
-            raise ValueError(f"sample must be at least 1, got {self.sample!r}")
+        check_choices(self, distance=("entropy", "hamming"))
+        check_at_least(self, 1, "sample")
 
 
 class _Block(NamedTuple):

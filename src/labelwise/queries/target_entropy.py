@@ -13,6 +13,7 @@ from labelwise.numerics.arrays import FloatArray, IntArray
 from labelwise.numerics.choosing import TIE, best, open_items, random_items, random_pairs
 from labelwise.numerics.gp.pool_variances import lazy_argmax
 from labelwise.numerics.linear_algebra import cholesky, solve_lower
+from labelwise.numerics.parameters import check_choices
 from labelwise.posterior import DivisibleCovariance, IgnorantPosterior, LabelPosterior, TargetGroup
 from labelwise.queries.base import Choice, Target, check_target
 from labelwise.queries.diagnosis import Diagnosis
@@ -62,7 +63,7 @@ class TargetEntropy:
 
     def choose(self, posterior: LabelPosterior, closed: sp.csr_array, n: int, rng: np.random.Generator) -> Choice:
         check_target(self.target)
-        self._check()
+        check_choices(self, measure=("entropy", "variance"), weights=("eigenvalue", "equal"))
         if isinstance(posterior, IgnorantPosterior):
             by_item = self.target == "items"
             rows, labels = (random_items(closed, n, rng), None) if by_item else random_pairs(closed, n, rng)
@@ -121,12 +122,6 @@ class TargetEntropy:
             return groups
         share = 1 / max(sum(np.count_nonzero(group.weights) for group in groups), 1)
         return tuple(replace(group, weights=np.where(group.weights > 0, share, 0.0)) for group in groups)
-
-    def _check(self) -> None:
-        if self.measure not in ("entropy", "variance"):
-            raise ValueError(f'measure must be "entropy" or "variance", got {self.measure!r}')
-        if self.weights not in ("eigenvalue", "equal"):
-            raise ValueError(f'weights must be "eigenvalue" or "equal", got {self.weights!r}')
 
 
 def _densely(

@@ -15,6 +15,7 @@ from labelwise.campaign import Costs
 from labelwise.campaign.defaults import default_model
 from labelwise.models import LabelModel
 from labelwise.numerics.metrics import METRICS
+from labelwise.numerics.parameters import check_choices
 from labelwise.queries import LookingStrategy, Strategy
 from labelwise.queries.base import Target
 from labelwise.studies.simulate import Schedule, target_of
@@ -153,8 +154,7 @@ class Arena:
         unknown = [metric for metric in self.metrics if metric not in METRICS]
         if unknown:
             raise ValueError(f"there is no metric {unknown[0]!r}; there are {', '.join(METRICS)}")
-        if self.scale not in ("auto", "none"):
-            raise ValueError(f'scale must be "auto" or "none", got {self.scale!r}')
+        check_choices(self, scale=("auto", "none"))
         self.plan_for(self.sources[0], n_labels=1)  # what a plan refuses is refused now
 
     def arms(self) -> list[Arm]:

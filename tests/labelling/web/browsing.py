@@ -94,7 +94,7 @@ class Process:
         self.process.wait()
 
 
-class Desk:
+class LabellingTab:
     """Somebody in front of the labelling view."""
 
     def __init__(self, context: Any, address: str) -> None:

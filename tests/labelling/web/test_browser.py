@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labelling.web.browsing import CHROMIUM, PATIENCE, Desk, Process, free_port, serving
+from labelling.web.browsing import CHROMIUM, PATIENCE, LabellingTab, Process, free_port, serving
 from labelwise import LabelData
 from labelwise.labelling import web
 
@@ -34,37 +34,37 @@ def answers(project) -> list:
 
 def test_twenty_items_by_keyboard_as_wholes(context, ready):
     with serving(ready) as address:
-        desk = Desk(context, address)
+        tab = LabellingTab(context, address)
         shown = []
         for number in range(1, 21):
-            shown.append(desk.item)
-            desk.press("y", "ArrowDown", "u", "Enter")  # yes to the first, nothing of the second, unsure of the third
-            desk.wait_for_saved(number)
+            shown.append(tab.item)
+            tab.press("y", "ArrowDown", "u", "Enter")  # yes to the first, nothing of the second, unsure of the third
+            tab.wait_for_saved(number)
     assert [event.item for event in answers(ready)] == shown and len(set(shown)) == 20
     assert all(dict(event.values) == {"left": True, "low": False, "far": None} for event in answers(ready))
-    assert desk.errors == []
+    assert tab.errors == []
 
 
 def test_twenty_items_by_keyboard_one_question_after_the_other(context, ready):
     with serving(ready) as address:
-        desk = Desk(context, address)
-        desk.press("m")
+        tab = LabellingTab(context, address)
+        tab.press("m")
         for number in range(1, 21):
             asked = []
             for key in ("y", "n", "u"):
-                asked.append(desk.page.inner_text("#asked"))
-                desk.press(key)
+                asked.append(tab.page.inner_text("#asked"))
+                tab.press(key)
             assert asked == list(LABELS)
-            desk.wait_for_saved(number)
+            tab.wait_for_saved(number)
     assert len({event.item for event in answers(ready)}) == 20
     assert all(dict(event.values) == {"left": True, "low": False, "far": None} for event in answers(ready))
 
 
 def test_what_was_not_asked_stays_open_one_by_one(context, ready):
     with serving(ready) as address:
-        desk = Desk(context, address)
-        desk.press("m", "n", "Enter")
-        desk.wait_for_saved(1)
+        tab = LabellingTab(context, address)
+        tab.press("m", "n", "Enter")
+        tab.wait_for_saved(1)
     assert dict(answers(ready)[0].values) == {"left": False}
 
 
@@ -72,36 +72,36 @@ def test_pairs_of_one_item_are_asked_one_after_the_other(context, make):
     project = make(strategy="uncertainty_pairs", ready=60)
     project.refresh()
     with serving(project) as address:
-        desk = Desk(context, address)
+        tab = LabellingTab(context, address)
         for number in range(1, 21):
-            desk.press("y" if number % 2 else "n")
-            desk.wait_for_saved(number)
+            tab.press("y" if number % 2 else "n")
+            tab.wait_for_saved(number)
     assert [list(event.values.values()) for event in answers(project)] == [[True], [False]] * 10
     assert len({(event.item, event.asked) for event in answers(project)}) == 20
 
 
 def test_undo_brings_the_item_back_with_what_was_said(context, ready):
     with serving(ready) as address:
-        desk = Desk(context, address)
+        tab = LabellingTab(context, address)
         items = []
         for number in (1, 2):
-            items.append(desk.item)
-            desk.press("y", "Enter")
-            desk.wait_for_saved(number)
+            items.append(tab.item)
+            tab.press("y", "Enter")
+            tab.wait_for_saved(number)
         for item in reversed(items):
-            desk.press("z")
-            desk.page.wait_for_selector(f"#item-name:text-is('{item}')")
-            marked = desk.page.get_by_role("button", name="yes: left")
+            tab.press("z")
+            tab.page.wait_for_selector(f"#item-name:text-is('{item}')")
+            marked = tab.page.get_by_role("button", name="yes: left")
             assert marked.get_attribute("aria-pressed") == "true"
-            desk.press("z")  # the mark, before the answer that came earlier
-            assert marked.get_attribute("aria-pressed") == "false" and desk.item == item
+            tab.press("z")  # the mark, before the answer that came earlier
+            assert marked.get_attribute("aria-pressed") == "false" and tab.item == item
         assert answers(ready) == []
-        desk.press("n", "Enter")
-        desk.wait_for_saved(3)
-        desk.press("s")
-        desk.wait_for_saved(4)
-        desk.press("z")  # a skip is taken back too
-        desk.page.wait_for_selector("#saved:text('Taken back')")
+        tab.press("n", "Enter")
+        tab.wait_for_saved(3)
+        tab.press("s")
+        tab.wait_for_saved(4)
+        tab.press("z")  # a skip is taken back too
+        tab.page.wait_for_selector("#saved:text('Taken back')")
     assert [event.item for event in answers(ready)] == items[:1] and answers(ready)[0].values["left"] is False
 
 
@@ -111,17 +111,17 @@ def test_a_label_is_found_among_five_hundred(context, make):
     project = make(data=LabelData.from_arrays(X, label_names=names), ready=6)
     project.refresh()
     with serving(project) as address:
-        desk = Desk(context, address)
-        assert desk.page.locator(".row").count() == 500
-        assert desk.page.locator("summary").all_inner_texts() == [f"{group} · 125" for group in sorted_groups()]
-        desk.press("/")
-        desk.page.keyboard.type("stadte 443")  # without regard to marks and case
-        assert desk.page.locator(".row:visible .label-name").all_inner_texts() == ["Städte/kind 443"]
-        desk.press("Enter")
-        desk.page.keyboard.type("kind 16")
-        assert "metal/kind 165" in desk.page.locator(".row:visible .label-name").all_inner_texts()
-        desk.press("Escape", "Escape", "Enter")
-        desk.wait_for_saved(1)
+        tab = LabellingTab(context, address)
+        assert tab.page.locator(".row").count() == 500
+        assert tab.page.locator("summary").all_inner_texts() == [f"{group} · 125" for group in sorted_groups()]
+        tab.press("/")
+        tab.page.keyboard.type("stadte 443")  # without regard to marks and case
+        assert tab.page.locator(".row:visible .label-name").all_inner_texts() == ["Städte/kind 443"]
+        tab.press("Enter")
+        tab.page.keyboard.type("kind 16")
+        assert "metal/kind 165" in tab.page.locator(".row:visible .label-name").all_inner_texts()
+        tab.press("Escape", "Escape", "Enter")
+        tab.wait_for_saved(1)
     said = answers(project)[0].values
     assert [name for name, value in said.items() if value] == ["Städte/kind 443"] and len(said) == 500
 
@@ -134,7 +134,7 @@ def test_two_people_at_once_never_get_the_same_item(browser, ready):
     links = {name: ready.people.add(name) for name in ("ann", "bob")}
     with serving(ready, local_user=None) as address:
         contexts = [browser.new_context() for _ in links]
-        desks = []
+        tabs = []
         for context, (name, secret) in zip(contexts, links.items(), strict=True):
             page = context.new_page()
             page.set_default_timeout(PATIENCE)
@@ -142,12 +142,12 @@ def test_two_people_at_once_never_get_the_same_item(browser, ready):
             page.get_by_role("button", name="Sign in").click()
             page.wait_for_selector(f"header .who:has-text('{name}')")
             page.close()
-            desks.append(Desk(context, address))
+            tabs.append(LabellingTab(context, address))
         for number in range(1, 11):
-            for desk in desks:
-                desk.press("y", "Enter")
-            for desk in desks:
-                desk.wait_for_saved(number)
+            for tab in tabs:
+                tab.press("y", "Enter")
+            for tab in tabs:
+                tab.wait_for_saved(number)
         for context in contexts:
             context.close()
     said = answers(ready)
@@ -158,75 +158,75 @@ def test_two_people_at_once_never_get_the_same_item(browser, ready):
 def test_nothing_is_lost_or_doubled_when_the_server_is_killed(context, ready):
     port, shown = free_port(), []
     server = Process(ready.store.location, port)
-    desk = Desk(context, server.address)
+    tab = LabellingTab(context, server.address)
 
     def answer() -> None:
-        shown.append(desk.item)
-        desk.press("y", "Enter")
+        shown.append(tab.item)
+        tab.press("y", "Enter")
 
     for _ in range(2):
         answer()
-        desk.page.wait_for_selector('#saved[data-state="saved"]')
+        tab.page.wait_for_selector('#saved[data-state="saved"]')
         answer()
         server.kill()  # perhaps before, perhaps after the answer reached the disk, or the page heard of it
         answer()
-        desk.page.wait_for_selector("#queue:has-text('in this browser and will be sent')")
+        tab.page.wait_for_selector("#queue:has-text('in this browser and will be sent')")
         server = Process(ready.store.location, port)
-        desk.page.wait_for_selector('#saved[data-state="saved"]')
-        desk.wait_for_question()
+        tab.page.wait_for_selector('#saved[data-state="saved"]')
+        tab.wait_for_question()
     server.kill()
     assert [event.item for event in ready.events()] == shown and len(set(shown)) == 6
-    assert desk.errors == []
+    assert tab.errors == []
 
 
 def test_without_a_connection_answers_wait_in_sight_and_are_sent_later(context, ready):
     with serving(ready) as address:
-        desk = Desk(context, address)
+        tab = LabellingTab(context, address)
         context.set_offline(True)
         items = []
         for number in (1, 2):
-            items.append(desk.item)
-            desk.press("y", "Enter")
+            items.append(tab.item)
+            tab.press("y", "Enter")
             words = "1 answer waits" if number == 1 else "2 answers wait"
-            desk.page.wait_for_selector(f"#queue:has-text('{words}')")
-        assert desk.page.get_attribute("#saved", "data-state") == "waiting" and answers(ready) == []
-        assert desk.item not in items  # the next one was here already
-        desk.press("z")  # what was not sent is only taken out again
-        desk.page.wait_for_selector(f"#item-name:text-is('{items[1]}')")
-        desk.press("Enter")
+            tab.page.wait_for_selector(f"#queue:has-text('{words}')")
+        assert tab.page.get_attribute("#saved", "data-state") == "waiting" and answers(ready) == []
+        assert tab.item not in items  # the next one was here already
+        tab.press("z")  # what was not sent is only taken out again
+        tab.page.wait_for_selector(f"#item-name:text-is('{items[1]}')")
+        tab.press("Enter")
         context.set_offline(False)
-        desk.wait_for_saved(2)
-        assert not desk.page.is_visible("#queue")
+        tab.wait_for_saved(2)
+        assert not tab.page.is_visible("#queue")
     assert [event.item for event in ready.events()] == items
 
 
 def test_when_the_questions_here_are_used_up_nobody_is_told_to_go_on(context, ready):
     with serving(ready) as address:
-        desk = Desk(context, address)
+        tab = LabellingTab(context, address)
         context.set_offline(True)
-        desk.press("y", "Enter")
-        desk.page.wait_for_selector("#queue:has-text('you can go on')")
+        tab.press("y", "Enter")
+        tab.page.wait_for_selector("#queue:has-text('you can go on')")
         for _ in range(2):
-            desk.press("y", "Enter")
-        desk.page.wait_for_selector("#waiting:has-text('Waiting for the connection; your answers are kept.')")
-        told = desk.page.inner_text("#queue")
+            tab.press("y", "Enter")
+        tab.page.wait_for_selector("#waiting:has-text('Waiting for the connection; your answers are kept.')")
+        told = tab.page.inner_text("#queue")
         assert "3 answers wait in this browser and will be sent when the connection is back." in told
         context.set_offline(False)
-        desk.wait_for_saved(3)
+        tab.wait_for_saved(3)
     assert len(answers(ready)) == 3
 
 
 def test_answers_that_wait_survive_the_page(context, ready):
     with serving(ready) as address:
-        desk = Desk(context, address)
+        tab = LabellingTab(context, address)
         context.route("**/api/answer", lambda route: route.abort())
-        item = desk.item
-        desk.press("y", "Enter")
-        desk.page.wait_for_selector("#queue:has-text('1 answer waits')")
-        desk.page.close()
+        item = tab.item
+        tab.press("y", "Enter")
+        tab.page.wait_for_selector("#queue:has-text('1 answer waits')")
+        tab.page.close()
         context.unroute("**/api/answer")
         assert answers(ready) == []
-        Desk(context, address).wait_for_saved(1)
+        LabellingTab(context, address).wait_for_saved(1)
     assert [event.item for event in answers(ready)] == [item]
 
 
@@ -234,14 +234,14 @@ def test_an_answer_that_came_too_late_is_told(context, make):
     project = make(lease_seconds=30.0)
     project.refresh()
     with serving(project) as address:
-        desk = Desk(context, address)
-        item = desk.item
+        tab = LabellingTab(context, address)
+        item = tab.item
         before = project.service._clock
         project.service._clock = lambda: before() + 100
         taken = project.service.ask("bob", 10)  # what was ours has gone to somebody else
         assert item in [lease.question.item for lease in taken]
-        desk.press("y", "Enter")
-        desk.page.wait_for_selector(f"#refused:has-text('Item {item} was not saved')")
+        tab.press("y", "Enter")
+        tab.page.wait_for_selector(f"#refused:has-text('Item {item} was not saved')")
     assert answers(project) == []
 
 
@@ -263,49 +263,47 @@ def test_no_script_in_texts_or_names_runs(context, make, guarded):
 
         context.route(re.compile(r"/label$|\.js$"), weaken)
     with serving(project) as address:
-        Desk(context, address).page.close()  # signed in; a page that is led on to is not weakened
-        desk = Desk(context, f"{address}/label")
-        desk.page.wait_for_timeout(300)
-        assert (desk.page.title() == "taken over") is not guarded
+        LabellingTab(context, address).page.close()  # signed in; a page that is led on to is not weakened
+        tab = LabellingTab(context, f"{address}/label")
+        tab.page.wait_for_timeout(300)
+        assert (tab.page.title() == "taken over") is not guarded
         if guarded:
-            assert attack in desk.page.inner_text("#text") and attack in desk.page.inner_text(
-                ".row .label-name >> nth=0"
-            )
-            desk.press("m")
-            assert attack in desk.page.inner_text("#asked")
+            assert attack in tab.page.inner_text("#text") and attack in tab.page.inner_text(".row .label-name >> nth=0")
+            tab.press("m")
+            assert attack in tab.page.inner_text("#asked")
 
 
 def test_a_phone_shows_it_all_and_can_be_tapped(browser, ready):
     context = browser.new_context(viewport={"width": 390, "height": 780}, has_touch=True, is_mobile=True)
     with serving(ready) as address:
-        desk = Desk(context, address)
+        tab = LabellingTab(context, address)
         for key in (None, "m"):
             if key:
-                desk.press(key)
-            assert desk.page.locator("html").evaluate("page => page.scrollWidth") <= 390
-            for button in desk.page.locator("main button:visible").all():
+                tab.press(key)
+            assert tab.page.locator("html").evaluate("page => page.scrollWidth") <= 390
+            for button in tab.page.locator("main button:visible").all():
                 box = button.bounding_box()
                 assert box["height"] >= 32 and box["x"] >= 0 and box["x"] + box["width"] <= 390
-        desk.press("m")
-        desk.page.get_by_role("button", name="yes: left").tap()
-        desk.page.get_by_role("button", name="Save").tap()
-        desk.wait_for_saved(1)
+        tab.press("m")
+        tab.page.get_by_role("button", name="yes: left").tap()
+        tab.page.get_by_role("button", name="Save").tap()
+        tab.wait_for_saved(1)
     context.close()
     assert dict(answers(ready)[0].values) == {"left": True, "low": False, "far": False}
 
 
 def test_everything_has_a_name_and_help_is_a_key_away(context, ready):
     with serving(ready) as address:
-        desk = Desk(context, address)
-        for control in desk.page.locator("button:visible, select:visible, input:visible").all():
+        tab = LabellingTab(context, address)
+        for control in tab.page.locator("button:visible, select:visible, input:visible").all():
             name = control.evaluate(NAME)
             assert name.strip(), control.evaluate("e => e.outerHTML")
-        desk.press("?")
-        assert desk.page.get_by_role("dialog", name="Keys").is_visible()
-        desk.press("Escape")
-        assert not desk.page.get_by_role("dialog", name="Keys").is_visible()
-        desk.press("Shift+Enter")  # keys are the page's again
-        desk.wait_for_saved(1)
+        tab.press("?")
+        assert tab.page.get_by_role("dialog", name="Keys").is_visible()
+        tab.press("Escape")
+        assert not tab.page.get_by_role("dialog", name="Keys").is_visible()
+        tab.press("Shift+Enter")  # keys are the page's again
+        tab.wait_for_saved(1)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

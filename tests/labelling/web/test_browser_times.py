@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from labelling.web.browsing import CHROMIUM, Desk, serving
+from labelling.web.browsing import CHROMIUM, LabellingTab, serving
 
 pytest.importorskip("playwright.sync_api", reason="needs playwright, a test dependency")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine to test the page with")
@@ -72,11 +72,11 @@ def test_the_times_of_a_paced_robot_are_stored_within_5_percent(context, ready):
     """Items are fetched three ahead: time before they are shown does not count, nor does a hidden tab."""
     paces = [(1200, 0, 900), (700, 0, 700), (1500, 2500, 1000), (2500, 0, 500), (900, 0, 900)]
     with serving(ready) as address:
-        desk = Desk(context, address)
+        tab = LabellingTab(context, address)
         steps = [dict(zip(("before", "hidden", "after"), each, strict=True)) for each in paces]
-        took = desk.page.evaluate(ROBOT, steps)
-        desk.wait_for_saved(len(paces) + 1)
-        assert desk.errors == []
+        took = tab.page.evaluate(ROBOT, steps)
+        tab.wait_for_saved(len(paces) + 1)
+        assert tab.errors == []
     stored = [event.timing.seconds for event in answers(ready)]
     assert stored == pytest.approx(took, rel=0.05)
     assert all(event.timing.question == "item" and event.timing.by_key == 1 for event in answers(ready))
@@ -85,14 +85,12 @@ def test_the_times_of_a_paced_robot_are_stored_within_5_percent(context, ready):
 @pytest.mark.parametrize(("hidden", "least", "most"), [(True, 0.2, 30.0), (False, 60.0, 90.0)])
 def test_a_tab_open_over_night_counts_for_a_minute_at_most(context, ready, hidden, least, most):
     with serving(ready) as address:
-        desk = Desk(context, address)
+        tab = LabellingTab(context, address)
         sent = []
-        desk.page.on(
-            "request", lambda request: sent.append(request.post_data_json) if "answer" in request.url else None
-        )
-        desk.page.evaluate(AWAY, {"hidden": hidden, "away": 9})
-        desk.press("1", "Enter")
-        desk.wait_for_saved(1)
+        tab.page.on("request", lambda request: sent.append(request.post_data_json) if "answer" in request.url else None)
+        tab.page.evaluate(AWAY, {"hidden": hidden, "away": 9})
+        tab.press("1", "Enter")
+        tab.wait_for_saved(1)
     assert least <= sent[0]["timing"]["seconds"] <= most
     assert answers(ready)[0].timing.seconds < 50.0  # and at most for the age of the lease
 
@@ -103,14 +101,14 @@ def test_how_labels_were_picked_is_counted(context, ready):
         ready.service.answer(lease.token, {"left": True, "low": number % 2 == 0, "far": False})
     ready.refresh()
     with serving(ready) as address:
-        desk = Desk(context, address)
-        desk.page.click('.row[data-name="left"] .label-name')
-        desk.press("/")
-        desk.page.keyboard.type("far")
-        desk.page.keyboard.press("Enter")
-        desk.page.wait_for_timeout(400)  # an Enter at once after it does not count
-        desk.press("Escape", "Enter")
-        desk.wait_for_saved(1)
+        tab = LabellingTab(context, address)
+        tab.page.click('.row[data-name="left"] .label-name')
+        tab.press("/")
+        tab.page.keyboard.type("far")
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_timeout(400)  # an Enter at once after it does not count
+        tab.press("Escape", "Enter")
+        tab.wait_for_saved(1)
     timing = answers(ready)[-1].timing
     assert (timing.by_search, timing.by_key + timing.by_suggestion) == (1, 1)
 
@@ -119,14 +117,14 @@ def test_pairs_and_further_labels_of_an_open_item_are_told_apart(context, make):
     project = make(strategy="uncertainty_pairs", ready=900)
     project.refresh()
     with serving(project) as address:
-        desk = Desk(context, address)
+        tab = LabellingTab(context, address)
         kinds, items = [], []
         for number in range(1, 7):
-            items.append(desk.item)
-            desk.press("y")
-            desk.wait_for_saved(number)
-            desk.wait_for_question()
-        assert desk.errors == []
+            items.append(tab.item)
+            tab.press("y")
+            tab.wait_for_saved(number)
+            tab.wait_for_question()
+        assert tab.errors == []
     kinds = [event.timing.question for event in answers(project)]
     again = [before == now for before, now in zip([None, *items], items, strict=False)]
     assert kinds == ["further" if same else "pair" for same in again] and "pair" in kinds
@@ -134,16 +132,16 @@ def test_pairs_and_further_labels_of_an_open_item_are_told_apart(context, make):
 
 def test_an_answer_taken_back_before_it_was_sent_keeps_its_time(context, ready):
     with serving(ready) as address:
-        desk = Desk(context, address)
-        desk.page.wait_for_timeout(1500)
+        tab = LabellingTab(context, address)
+        tab.page.wait_for_timeout(1500)
         context.set_offline(True)
-        item = desk.item
-        desk.press("1", "Enter")
-        desk.page.wait_for_selector("#queue:has-text('1 answer waits')")
-        desk.press("z")
-        desk.page.wait_for_selector(f"#item-name:text-is('{item}')")
-        desk.press("z", "2", "Enter")
+        item = tab.item
+        tab.press("1", "Enter")
+        tab.page.wait_for_selector("#queue:has-text('1 answer waits')")
+        tab.press("z")
+        tab.page.wait_for_selector(f"#item-name:text-is('{item}')")
+        tab.press("z", "2", "Enter")
         context.set_offline(False)
-        desk.wait_for_saved(1)
+        tab.wait_for_saved(1)
     (event,) = answers(ready)
     assert event.item == item and event.timing.seconds > 1.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from labelling.web.browsing import CHROMIUM, Desk, serving
+from labelling.web.browsing import CHROMIUM, LabellingTab, serving
 from labelwise import LabelData
 from labelwise.records.asking import VERIFY
 
@@ -34,27 +34,27 @@ def told(project):
     return [event for event in project.events() if event.reason != "given"]
 
 
-def panel(desk):
+def panel(tab):
     """The labels that are asked about once more, as they are on screen, once keys count there."""
-    desk.page.wait_for_selector("#also:not([hidden])")
-    desk.page.wait_for_timeout(400)
-    return [text.split(" ", 1)[1] for text in desk.page.locator("#also-labels button").all_inner_texts()]
+    tab.page.wait_for_selector("#also:not([hidden])")
+    tab.page.wait_for_timeout(400)
+    return [text.split(" ", 1)[1] for text in tab.page.locator("#also-labels button").all_inner_texts()]
 
 
 def test_what_is_pressed_is_what_is_stored(context, project):
     with serving(project) as address:
-        desk = Desk(context, address)
-        item = desk.item
-        marked = desk.page.locator(".row .label-name").first.inner_text()
-        desk.press("1", "Enter")
-        names = panel(desk)
-        assert len(names) == 3 and marked not in names and desk.item == item and told(project) == []
-        desk.press("1", "3", "3", "2", "2", "2")  # the first and the second are there
-        assert desk.page.locator("#also-labels [aria-pressed=true]").count() == 2
-        desk.press("Enter")
-        desk.wait_for_saved(1)
-        desk.wait_for_question()
-        assert desk.item != item and desk.page.locator("#also").is_hidden() and desk.errors == []
+        tab = LabellingTab(context, address)
+        item = tab.item
+        marked = tab.page.locator(".row .label-name").first.inner_text()
+        tab.press("1", "Enter")
+        names = panel(tab)
+        assert len(names) == 3 and marked not in names and tab.item == item and told(project) == []
+        tab.press("1", "3", "3", "2", "2", "2")  # the first and the second are there
+        assert tab.page.locator("#also-labels [aria-pressed=true]").count() == 2
+        tab.press("Enter")
+        tab.wait_for_saved(1)
+        tab.wait_for_question()
+        assert tab.item != item and tab.page.locator("#also").is_hidden() and tab.errors == []
     whole, further = told(project)
     assert (whole.item, further.item, further.reason) == (item, item, VERIFY)
     assert further.values == {names[0]: True, names[1]: True, names[2]: False}
@@ -65,23 +65,23 @@ def test_what_is_pressed_is_what_is_stored(context, project):
 
 def test_the_step_is_taken_back_and_a_doubled_enter_does_not_pass_it(context, project):
     with serving(project) as address:
-        desk = Desk(context, address)
-        item = desk.item
-        desk.wait_until_keys_count()
-        desk.page.evaluate(TWICE)
-        assert len(panel(desk)) == 4 and told(project) == []
-        desk.press("z")
-        assert desk.page.locator("#also").is_hidden() and desk.page.locator("#groups").is_visible()
-        desk.press("Shift+Enter")
-        names = panel(desk)
-        desk.press("Escape", "Shift+Enter")
-        assert panel(desk) == names
-        desk.press("2", "Enter")
-        desk.wait_for_saved(1)
-        desk.wait_for_question()
-        desk.press("z")
-        desk.page.wait_for_function("item => document.getElementById('item-name').innerText === item", arg=item)
-        assert desk.page.locator("#also").is_hidden() and desk.errors == []
+        tab = LabellingTab(context, address)
+        item = tab.item
+        tab.wait_until_keys_count()
+        tab.page.evaluate(TWICE)
+        assert len(panel(tab)) == 4 and told(project) == []
+        tab.press("z")
+        assert tab.page.locator("#also").is_hidden() and tab.page.locator("#groups").is_visible()
+        tab.press("Shift+Enter")
+        names = panel(tab)
+        tab.press("Escape", "Shift+Enter")
+        assert panel(tab) == names
+        tab.press("2", "Enter")
+        tab.wait_for_saved(1)
+        tab.wait_for_question()
+        tab.press("z")
+        tab.page.wait_for_function("item => document.getElementById('item-name').innerText === item", arg=item)
+        assert tab.page.locator("#also").is_hidden() and tab.errors == []
     whole, further, *undone = told(project)
     assert {event.undoes for event in undone} == {whole.id, further.id}
     assert further.values == {name: name == names[1] for name in names}
@@ -89,9 +89,9 @@ def test_the_step_is_taken_back_and_a_doubled_enter_does_not_pass_it(context, pr
 
 def test_one_by_one_and_labels_left_open_are_not_verified(context, project):
     with serving(project) as address:
-        desk = Desk(context, address)
-        desk.page.select_option("#rest", "open")
-        desk.page.locator(".row .label-name").first.click()
-        desk.press("Enter")
-        desk.wait_for_saved(1)
+        tab = LabellingTab(context, address)
+        tab.page.select_option("#rest", "open")
+        tab.page.locator(".row .label-name").first.click()
+        tab.press("Enter")
+        tab.wait_for_saved(1)
     assert [event.reason == VERIFY for event in told(project)] == [False]

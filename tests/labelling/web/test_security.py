@@ -17,12 +17,11 @@ from labelwise.labelling import ProjectError
 from labelwise.labelling.items import pictures as picture_files
 from labelwise.labelling.service import Service
 from labelwise.labelling.store.questions import find_lease
-from labelwise.labelling.web import label_view, limits, reach, server
+from labelwise.labelling.web import label_view, reach, server, site
 from labelwise.labelling.web.access import AdminUser, csrf_protected
-from labelwise.labelling.web.limits import Limiter
 from labelwise.labelling.web.reach import Reach
 from labelwise.labelling.web.server import create_app
-from labelwise.labelling.web.site import Site, _templates
+from labelwise.labelling.web.site import Limiter, Site, _templates
 
 YES = {"left": True}
 SCRIPT = "<script>alert(1)</script>"
@@ -125,10 +124,10 @@ def test_wrong_links_have_to_wait_never_write_and_keep_nobody_out(guarded, sign_
 
 
 def test_the_limiter_remembers_no_more_than_it_may(monkeypatch):
-    monkeypatch.setattr(limits, "REMEMBERED", 50)
+    monkeypatch.setattr(site, "REMEMBERED", 50)
     limiter = Limiter()
     for i in range(1000):
-        limiter.failed(*limits.limiter_keys(str(i) + "x" * 10_000, f"{i:06}" + "y" * 10_000, "z" * 10_000 + str(i)))
+        limiter.failed(*site.limiter_keys(str(i) + "x" * 10_000, f"{i:06}" + "y" * 10_000, "z" * 10_000 + str(i)))
     assert len(limiter._failures) == 50 and max(map(len, limiter._failures)) <= 64
 
 

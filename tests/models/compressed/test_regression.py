@@ -14,7 +14,7 @@ from labelwise.models.compressed.code import (
     learn_codes,
 )
 from labelwise.numerics.gp.kernels import Kernel
-from labelwise.numerics.gp.shared_evidence import SharedOptimum
+from labelwise.numerics.gp.search import SharedOptimum
 from labelwise.numerics.recovery.label_codes import KnownLabels
 from labelwise.numerics.recovery.row_completion import complete_rows
 from labelwise.numerics.recovery.sparse_recovery import SparsePrior

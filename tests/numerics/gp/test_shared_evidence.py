@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize, minimize_scalar
 from scipy.stats import multivariate_normal
 
-from labelwise.numerics.gp.shared_evidence import (
+from labelwise.numerics.gp.search import (
     LEAST_NOISE,
     SharedSpectrum,
     best_amplitude,

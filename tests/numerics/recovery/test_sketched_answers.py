@@ -5,12 +5,14 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import expit
 
-from labelwise.numerics.recovery.label_sketches import SketchSettings, SketchSums, solve_sketches
-from labelwise.numerics.recovery.sketched_answers import (
+from labelwise.numerics.recovery.label_sketches import (
+    SketchSettings,
+    SketchSums,
     answer_variances,
     as_probabilities,
     log_likelihoods,
     regress_answers,
+    solve_sketches,
 )
 
 SETTINGS = SketchSettings(0.0, 0.8, 0.2)

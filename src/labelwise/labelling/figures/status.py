@@ -16,12 +16,11 @@ from labelwise.labelling.missed import MissRates
 from labelwise.labelling.records import Settings
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.store.browsing import answers_by_day, count_answered_items, next_questions
-from labelwise.labelling.store.events import read_given_answers, read_votes, voters_count
+from labelwise.labelling.store.events import read_given_answers, read_votes, recent_times, time_totals, voters_count
 from labelwise.labelling.store.items import count_items
 from labelwise.labelling.store.labels import StoredLabels, read_labels
 from labelwise.labelling.store.questions import count_ready, open_leases
 from labelwise.labelling.store.schema import NO, UNSURE, WHOLE_ITEM, YES
-from labelwise.labelling.store.timings import recent_times, time_totals
 from labelwise.labelling.store.trainings import last_good, last_training, read_course
 from labelwise.labelling.training.locks import worker_is_running
 from labelwise.records.asking import CONTROL, check_goals

@@ -26,6 +26,7 @@ STANDS = (events.c.kind == "answer") & ~UNDONE
 BY_PEOPLE = events.c.reason != "given"  # what came with the items is nobody's answer
 WHOLE_ANSWERS = STANDS & BY_PEOPLE & (events.c.reason != VERIFY)  # what was verified belongs to an answer
 WITH_VALUES = events.join(event_values, event_values.c.event == events.c.id)
+RECENT = 1000  # times to learn from and to take medians of: people get faster
 
 
 @dataclass(frozen=True)
@@ -257,3 +258,26 @@ def _as_votes(rows: Sequence[sa.Row]) -> Votes:
         raise DamagedRow(f"an answer holds no number where one must be: {error}") from None
     event, item, label, value = numbers
     return Votes(event, item, label, value, tuple(row[4] for row in rows), tuple(row[5] for row in rows))
+
+
+# -- how long people took ---------------------------------------------------------------------------------------------
+
+
+def time_totals(connection: sa.Connection) -> list[sa.Row]:
+    """Person, kind of question, number and sum of the times of all that was done, taken back or not: it was spent."""
+    query = sa.select(events.c.who, timings.c.question, sa.func.count(), sa.func.sum(timings.c.seconds))
+    joined = query.select_from(timings.join(events, events.c.id == timings.c.event))
+    return list(connection.execute(joined.group_by(events.c.who, timings.c.question)))
+
+
+def recent_times(connection: sa.Connection, most: int = RECENT) -> list[sa.Row]:
+    """The latest timed answers, oldest first, with person, item and how many labels were answered."""
+    answers = sa.select(sa.func.count()).where(event_values.c.event == timings.c.event).scalar_subquery()
+    query = (
+        sa.select(*timings.c, events.c.who, events.c.item, answers.label("answers"))
+        .select_from(timings.join(events, events.c.id == timings.c.event))
+        .where(events.c.kind == "answer")
+        .order_by(timings.c.event.desc())
+        .limit(most)
+    )
+    return list(reversed(connection.execute(query).all()))

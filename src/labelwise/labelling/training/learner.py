@@ -15,16 +15,15 @@ from labelwise import models
 from labelwise.campaign import Campaign, Guard
 from labelwise.campaign.estimates import base_rate
 from labelwise.campaign.standing import MIN_RANDOM_ITEMS, Standing
+from labelwise.labelling.figures.agreement import Tally
 from labelwise.labelling.items.features import Featurizer
 from labelwise.labelling.items.pictures import located
 from labelwise.labelling.missed import as_report
 from labelwise.labelling.records import Settings
 from labelwise.labelling.store import Store
-from labelwise.labelling.store.events import last_event, read_votes, votes_since
+from labelwise.labelling.store.events import last_event, read_votes, recent_times, votes_since
 from labelwise.labelling.store.items import StoredItems, read_items
 from labelwise.labelling.store.labels import StoredLabels, last_change, read_labels, read_meanings
-from labelwise.labelling.store.timings import recent_times
-from labelwise.labelling.training.agreement_counts import Tally
 from labelwise.labelling.training.guesses import add_hints
 from labelwise.labelling.training.votes import UNKNOWN, History
 from labelwise.records import Features, LabelData

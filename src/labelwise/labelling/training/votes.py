@@ -9,12 +9,12 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from labelwise.labelling.figures.agreement import Tally
 from labelwise.labelling.missed import Counts, picks_of_item
 from labelwise.labelling.records import GIVEN, SETTLED
 from labelwise.labelling.store.events import Votes
 from labelwise.labelling.store.labels import StoredLabels
 from labelwise.labelling.store.schema import NO, YES
-from labelwise.labelling.training.agreement_counts import Tally
 from labelwise.records.asking import CONTROL, VERIFY, Answer
 
 SAID_NOTHING, UNKNOWN = -2, -1  # a person said nothing of a label; nothing is known of it (nobody said yes or no)

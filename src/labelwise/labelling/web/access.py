@@ -17,9 +17,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from labelwise.labelling.errors import ProjectError, StoreError
 from labelwise.labelling.people import SESSION_SECONDS, User
 from labelwise.labelling.served import ServedProject
-from labelwise.labelling.web.limits import limiter_keys
 from labelwise.labelling.web.reach import host_name
-from labelwise.labelling.web.site import Site
+from labelwise.labelling.web.site import Site, limiter_keys
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf"

@@ -41,7 +41,7 @@ from labelwise.labelling.store.trainings import last_good
 from labelwise.labelling.training.derived import MODEL, derived_path
 from labelwise.labelling.web.access import project_of, site_of
 from labelwise.labelling.web.browse_view import browser_of
-from labelwise.labelling.web.limits import limiter_keys
+from labelwise.labelling.web.site import limiter_keys
 
 LARGEST = 10 * 2**20  # bytes of a request
 NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # as JSON writes it; after a backslash that is text, it is text

@@ -15,8 +15,7 @@ from labelwise.numerics.calibration import base_rates
 from labelwise.numerics.gp.feature_solver import FeatureSolver, gram
 from labelwise.numerics.gp.kernel_solver import KernelSolver
 from labelwise.numerics.gp.kernels import Kernel, inner_products, median_distance, squared_distances
-from labelwise.numerics.gp.search import SearchPart, choose_parts
-from labelwise.numerics.gp.shared_evidence import SharedOptimum, SharedSpectrum, maximise_evidence
+from labelwise.numerics.gp.search import SearchPart, SharedOptimum, SharedSpectrum, choose_parts, maximise_evidence
 from labelwise.numerics.label_correlation import LabelCorrelation, low_rank
 from labelwise.numerics.linear_algebra import CholeskyFactor, cholesky, dense
 from labelwise.numerics.recovery.gaussian_recovery import (

@@ -27,6 +27,7 @@ from labelwise.numerics.feature_scaling import FeatureScaling, learn_scaling
 from labelwise.numerics.gp.feature_spaces import FeatureSpace, Fourier, Landmarks, Part, array_parts
 from labelwise.numerics.label_correlation import LabelCorrelation
 from labelwise.numerics.linear_algebra import dense
+from labelwise.numerics.parameters import check_at_least, check_choices, check_positive
 from labelwise.numerics.recovery.label_codes import KnownLabels
 from labelwise.numerics.recovery.sparse_recovery import SparsePrior
 from labelwise.posterior import ItemCovariance, LabelCovariances, LabelPosterior
@@ -338,19 +339,12 @@ class CompressedLabelGP(LabelModel):
         return learn_code(plan, labels, self.projection, self.n_compressed, sparse, rng)
 
     def _check_parameters(self) -> None:
-        for name, allowed in CHOICES.items():
-            value = getattr(self, name)
-            if isinstance(value, str) and value not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
         if not isinstance(self.kernel, str) and not (callable(self.kernel) and hasattr(self.kernel, "diag")):
             raise ValueError(f"kernel must be a name or a scikit-learn kernel, got {self.kernel!r}")
-        for name in ("length_scale", "noise_variance", "n_compressed"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise ValueError(f"{name} must be positive, or None to be chosen, got {value!r}")
+        check_choices(self, **CHOICES)
+        check_positive(self, "length_scale", "noise_variance", "n_compressed")
+        check_at_least(self, 1, "n_iterations")
         if isinstance(self.n_compressed, float) and self.n_compressed > 1:
             raise ValueError(f"n_compressed as a float is a share of at most 1, got {self.n_compressed!r}")
-        if self.n_iterations < 1:
-            raise ValueError(f"n_iterations must be at least 1, got {self.n_iterations!r}")
         if not 0 < self.compression_share < 1:
             raise ValueError(f"compression_share must lie between 0 and 1, got {self.compression_share!r}")

@@ -35,6 +35,7 @@ from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.calibration import base_rates
 from labelwise.numerics.factors.count_scaling import OwnCounts, check_counts
 from labelwise.numerics.feature_scaling import learn_features
+from labelwise.numerics.parameters import check_at_least, check_choices, check_positive
 from labelwise.numerics.recovery.label_sketches import (
     SketchSettings,
     SketchSums,
@@ -250,18 +251,10 @@ class CooccurrenceTransfer(LabelModel):
         return (expected + 0.5) / (n + 1)
 
     def _check_parameters(self) -> None:
-        if self.rule not in RULES:
-            raise ValueError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}")
-        if self.scale not in ("auto", "none"):
-            raise ValueError(f'scale must be "auto" or "none", got {self.scale!r}')
-        for name in ("noise_variance", "count_noise", "ridge"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise ValueError(f"{name} must be positive, got {value!r}")
-        if self.label_weight is not None and not self.label_weight >= 0:
-            raise ValueError(f"label_weight must not be negative, got {self.label_weight!r}")
-        if self.n_trials < 1:
-            raise ValueError(f"n_trials must be at least 1, got {self.n_trials!r}")
+        check_choices(self, rule=RULES, scale=("auto", "none"))
+        check_positive(self, "noise_variance", "count_noise", "ridge")
+        check_at_least(self, 0, "label_weight")
+        check_at_least(self, 1, "n_trials")
 
 
 def unchanged(X: Any) -> Any:

@@ -15,8 +15,13 @@ from labelwise.models.factors.cooccurrence_factors import FEWEST_ITEMS, FEWEST_L
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.calibration import POOLED_MEAN, Entries, LogisticLink, bend, fit_pooled
 from labelwise.numerics.gp.feature_regression import FeatureRegression
-from labelwise.numerics.recovery.label_sketches import SketchSettings, SketchSums, solve_sketches
-from labelwise.numerics.recovery.sketched_answers import answer_variances, regress_answers
+from labelwise.numerics.recovery.label_sketches import (
+    SketchSettings,
+    SketchSums,
+    answer_variances,
+    regress_answers,
+    solve_sketches,
+)
 
 LABEL_WEIGHTS = (0.0, 0.03, 0.3, 3.0)
 NOISES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from labelwise.models.training_rows import TrainingRows
-from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
+from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray, distinct_columns
 from labelwise.numerics.calibration import Entries, LogisticLink, base_rates, bend, f1_thresholds, fit_link
 from labelwise.numerics.feature_scaling import FeatureScaling
 from labelwise.numerics.gp.feature_solver import FeatureSolver, LinearMap, NystromMap, gram
@@ -20,14 +20,8 @@ from labelwise.numerics.gp.kernel_solver import IterativeSolver, KernelSolver, g
 from labelwise.numerics.gp.kernels import Kernel
 from labelwise.numerics.label_correlation import LabelCorrelation, label_covariance, low_rank, shrunk_correlation
 from labelwise.numerics.linear_algebra import cholesky, stack_rows
-from labelwise.numerics.masks import distinct_columns
 from labelwise.posterior import LabelCovariances, LabelPosterior
-from labelwise.posterior.gaussian import (
-    FeatureCovariance,
-    KernelCovariance,
-    calibrated_covariances,
-    draw_probabilities,
-)
+from labelwise.posterior.gaussian import FeatureCovariance, KernelCovariance, calibrated_covariances, draw_probabilities
 
 Solver = KernelSolver | IterativeSolver | FeatureSolver
 MAX_NUMBERS = 2.5e8  # held in factors of single labels: 2 GB

@@ -14,6 +14,7 @@ from labelwise.models.base import LabelModel
 from labelwise.models.mixture.fitting import MixtureOptions, fit_mixture, warm_mixture
 from labelwise.models.mixture.state import FittedMixture, MixturePosterior
 from labelwise.numerics.arrays import FloatArray
+from labelwise.numerics.parameters import check_at_least, check_choices
 
 CHOICES = {
     "gate": ("regression", "variational"),
@@ -218,22 +219,14 @@ class LabelMixtureGP(LabelModel):
         return MixtureOptions.of(self)
 
     def _check_parameters(self) -> None:
-        for name, allowed in CHOICES.items():
-            value = getattr(self, name)
-            if value not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
-        for name in ("n_components", "restarts", "max_sweeps"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}")
-        for name in ("n_search", "max_exact", "n_inducing"):
-            if getattr(self, name) < 2:
-                raise ValueError(f"{name} must be at least 2, got {getattr(self, name)!r}")
+        check_choices(self, **CHOICES)
+        check_at_least(self, 1, "n_components", "restarts", "max_sweeps")
+        check_at_least(self, 2, "n_search", "max_exact", "n_inducing")
+        check_at_least(self, 0, "tolerance")
         for name in ("length_scale", "signal_variance"):
             value = getattr(self, name)
             if value is not None and not 0 < value < np.inf:
                 raise ValueError(f"{name} must be positive and finite, got {value!r}")
-        if not self.tolerance >= 0:
-            raise ValueError(f"tolerance must not be negative, got {self.tolerance!r}")
         if not 0 <= self.prune_ratio < 1:
             raise ValueError(f"prune_ratio must be at least 0 and below 1, got {self.prune_ratio!r}")
         if not np.all(np.asarray(self.label_prior) > 0) or np.shape(self.label_prior) not in ((), (2,)):

@@ -12,6 +12,7 @@ from joblib import effective_n_jobs
 from labelwise.models.online.state import LINE
 from labelwise.numerics.arrays import BoolArray
 from labelwise.numerics.ep.online_learning import INDEPENDENT, MULTI_CLASS, PAIRWISE, STAR
+from labelwise.numerics.parameters import check_at_least, check_choices, check_positive
 
 GRAPHS = {"global": STAR, "independent": INDEPENDENT, "multiclass": MULTI_CLASS, "pairwise": PAIRWISE}
 SHAPING = (
@@ -27,17 +28,6 @@ SHAPING = (
 MOST_PAIRWISE_LABELS = 200
 MOST_FEATURES = 2**28
 LEAST_SHARE = 64  # labels worth a thread
-SMALLEST = {  # None: above zero
-    "score_noise": 0,
-    "weight_variance": None,
-    "bias_variance": None,
-    "margin": 0,
-    "block_size": LINE,
-    "half_life": None,
-    "tolerance": None,
-    "max_sweeps": 1,
-    "hash_features": 1,
-}
 
 
 def bias_variance(model: Any) -> float:
@@ -56,17 +46,11 @@ def block_size(model: Any, n_labels: int) -> int | None:
 
 
 def check_settings(model: Any) -> None:
-    if model.coupling not in GRAPHS:
-        raise ValueError(f"coupling must be one of {sorted(GRAPHS)}, got {model.coupling!r}")
-    if model.normalize not in ("l2", None):
-        raise ValueError(f"normalize must be 'l2' or None, got {model.normalize!r}")
-    if model.dtype not in ("float32", "float64"):
-        raise ValueError(f"dtype must be 'float32' or 'float64', got {model.dtype!r}")
-    for name, smallest in SMALLEST.items():
-        value = getattr(model, name)
-        if value is not None and not (value > 0 if smallest is None else value >= smallest):
-            bound = "positive" if smallest is None else f"at least {smallest}"
-            raise ValueError(f"{name} must be {bound}, got {value!r}")
+    check_choices(model, coupling=sorted(GRAPHS), normalize=("l2", None), dtype=("float32", "float64"))
+    check_positive(model, "weight_variance", "bias_variance", "half_life", "tolerance")
+    check_at_least(model, 0, "score_noise", "margin")
+    check_at_least(model, 1, "max_sweeps", "hash_features")
+    check_at_least(model, LINE, "block_size")
     if model.block_size is not None and model.block_size % LINE:
         raise ValueError(f"block_size must be a multiple of {LINE}, got {model.block_size!r}")
     if model.label_prior is not None and (len(model.label_prior) != 2 or min(model.label_prior) < 0):

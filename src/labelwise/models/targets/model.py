@@ -28,6 +28,7 @@ from labelwise.numerics.feature_scaling import learn_scaling
 from labelwise.numerics.gp.kernels import inner_products
 from labelwise.numerics.gp.target_kernel import Products
 from labelwise.numerics.linear_algebra import stack_rows
+from labelwise.numerics.parameters import check_at_least, check_choices, check_positive
 from labelwise.numerics.recovery.label_codes import KnownLabels, addressed_projection, identity_projection
 
 CHOICES = {
@@ -315,16 +316,9 @@ class OrthogonalTargetGP(LabelModel):
         return TargetSettings(bpca, self.n_targets, self.decoder, self.labels_per_item, options)
 
     def _check_parameters(self) -> None:
-        for name, allowed in CHOICES.items():
-            value = getattr(self, name)
-            if (isinstance(value, str) or name == "bpca") and value not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
-        for name in ("n_compressed", "noise_ratio", "n_targets", "labels_per_item"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise ValueError(f"{name} must be positive, or None to be chosen, got {value!r}")
+        check_choices(self, **CHOICES)
+        check_positive(self, "n_compressed", "noise_ratio", "n_targets", "labels_per_item")
         if isinstance(self.n_compressed, float) and self.n_compressed > 1:
             raise ValueError(f"n_compressed as a float is a share of at most 1, got {self.n_compressed!r}")
         for name, least in (("refit_every", 1), ("restarts", 0), ("max_rows", 3)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)!r}")
+            check_at_least(self, least, name)

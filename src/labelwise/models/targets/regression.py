@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
+from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray, distinct_columns
 from labelwise.numerics.direct_search import Acquisition, Minimum, bayesian, gradient_descent, lbfgs, simplex
 from labelwise.numerics.gp.kernels import Kernel
 from labelwise.numerics.gp.target_kernel import (
@@ -30,7 +30,6 @@ from labelwise.numerics.gp.target_kernel import (
     with_noise,
 )
 from labelwise.numerics.linear_algebra import cholesky, inverse_diagonal, solve_lower
-from labelwise.numerics.masks import distinct_columns
 
 BLOCK = 2048  # items whose kernel to the training rows is held at once
 Optimizer = Literal["lbfgs", "simplex", "bayes", "gradient"]

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
+from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray, distinct_columns
 from labelwise.numerics.gp.kernels import Kernel
 from labelwise.numerics.linear_algebra import cholesky, dense, solve_lower, stack_rows
-from labelwise.numerics.masks import distinct_columns
 
 BLOCK = 4096  # rows whose dense features are held at once
 JITTER = 1e-8  # added to the inducing rows' kernel, relative to its diagonal: they may be duplicates

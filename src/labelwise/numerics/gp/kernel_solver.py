@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
+from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray, distinct_columns
 from labelwise.numerics.gp.feature_solver import FeatureSolver
 from labelwise.numerics.gp.kernels import Kernel
 from labelwise.numerics.linear_algebra import CholeskyFactor, solve_lower, solve_masked, stack_rows
-from labelwise.numerics.masks import distinct_columns
 
 CORE_SHARES, WORTH_A_GROUP = (0.5, 0.7, 0.9, 0.97), 1.5
 BLOCK, BLOCK_NUMBERS = 1024, 2**20  # so many rows of a pool, or numbers, of its kernel to the training rows at once

@@ -19,8 +19,17 @@ import scipy.sparse as sp
 
 from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.information import blocks as work
-from labelwise.numerics.information.blocks import Block, BlockReport, Bounds, Candidates, News, Refresh, Start, Wanted
-from labelwise.numerics.information.candidates import BestRows
+from labelwise.numerics.information.blocks import (
+    BestRows,
+    Block,
+    BlockReport,
+    Bounds,
+    Candidates,
+    News,
+    Refresh,
+    Start,
+    Wanted,
+)
 from labelwise.numerics.information.state import IndexArray
 from labelwise.numerics.information.weights import Factor
 

@@ -15,12 +15,10 @@ import numpy.typing as npt
 from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.information import _kernels as kernels
 from labelwise.numerics.information import blocks, groups
-from labelwise.numerics.information.blocks import Block, BlockReport, Candidates, Wanted
-from labelwise.numerics.information.candidates import BestRows, fitting_rows
+from labelwise.numerics.information.blocks import BestRows, Block, BlockReport, Candidates, Wanted, fitting_rows
 from labelwise.numerics.information.dense import DenseInformation
 from labelwise.numerics.information.groups import Group, grouped
-from labelwise.numerics.information.lazy_rows import NO_MOVE, LazyRows, MoveLog, dense_row
-from labelwise.numerics.information.low_rank import LowRank, LowRankInformation
+from labelwise.numerics.information.low_rank import NO_MOVE, LazyRows, LowRank, LowRankInformation, MoveLog, dense_row
 from labelwise.numerics.information.state import Criterion, IndexArray, InformationState, Picks
 from labelwise.numerics.information.weights import Factor, WeightBeliefs, gram
 
@@ -211,7 +209,7 @@ class StreamedInformation(InformationState):
     def _start(self, known: FloatArray, no_rows: Factor) -> None:
         chosen, rest = known + self._given_gram(), np.array(known, dtype=np.float64)
         needs_rest, fixes_rest = self.criterion != "entropy", self.criterion == "mi_fixed_rest"
-        told, held, n_blocks, n_rows = _told(chosen), BestRows(no_rows, self._capacity, self._unit), 0, 0
+        told, held, n_blocks, n_rows = _known_directions(chosen), BestRows(no_rows, self._capacity, self._unit), 0, 0
 
         def tasks() -> Iterator[Task]:
             for number, group in enumerate(self._groups):
@@ -353,7 +351,7 @@ def _checked_gram(known_gram: FloatArray | None, r: int) -> FloatArray:
     return known
 
 
-def _told(chosen_gram: FloatArray) -> FloatArray | None:
+def _known_directions(chosen_gram: FloatArray) -> FloatArray | None:
     """U (r, t) with (I + chosen_gram)⁻¹ = I − U Uᵀ, t the number of directions that something is known of."""
     if not chosen_gram.any():
         return None

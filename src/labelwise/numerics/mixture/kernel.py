@@ -13,8 +13,7 @@ from scipy.optimize import minimize
 
 from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.gp.kernels import Kernel
-from labelwise.numerics.gp.search import SearchPart, climb, golden_section
-from labelwise.numerics.gp.shared_evidence import SharedSpectrum, log_evidence
+from labelwise.numerics.gp.search import SearchPart, SharedSpectrum, climb, golden_section, log_evidence
 from labelwise.numerics.linear_algebra import cholesky, solve_lower
 
 PRIOR_AMPLITUDE, PRIOR_NOISE = 1.0, 0.5  # centres of the hyper-prior

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from labelwise.numerics.masks import distinct_columns
+from labelwise.numerics.arrays import distinct_columns
 
 
 @pytest.mark.parametrize("shape", [(5, 9), (1, 4), (20, 1), (9, 0), (0, 3), (17, 40)])

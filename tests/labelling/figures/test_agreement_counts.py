@@ -7,7 +7,7 @@ import pytest
 
 from labelwise import Answer
 from labelwise.labelling import Project, krippendorff_alpha
-from labelwise.labelling.training.agreement_counts import PairCounts
+from labelwise.labelling.figures.agreement import PairCounts
 
 LABELS = ("left", "low", "far")
 
