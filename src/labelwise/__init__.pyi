@@ -1,5 +1,6 @@
 from labelwise import data as data
 from labelwise import decisions as decisions
+from labelwise import encoders as encoders
 from labelwise import hints as hints
 from labelwise import labelling as labelling
 from labelwise import models as models

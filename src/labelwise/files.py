@@ -35,6 +35,11 @@ def split_name(path: AnyPath) -> tuple[str, str, str]:
     return name[: len(name) - len(suffix)], suffix.lower(), compression
 
 
+def cache_folder() -> Path:
+    """Where the user keeps what can be computed again; it may not be there."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "labelwise"
+
+
 @contextmanager
 def replacing(path: AnyPath, *, overwrite: bool = True, private: bool = False) -> Iterator[Path]:
     """A new, empty file beside `path` to write to; at the end it is synchronised and takes the place of `path`.

@@ -1,6 +1,7 @@
 """Hints of a pool: against scores by hand, for new items and parts of the pool, and where there is nothing to say."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ from sklearn.base import clone
 
 from labelwise import LabelData, hints
 from labelwise.data import ShardedFeatures
+from labelwise.encoders import as_encoder
 from labelwise.hints import BY_NAME, learn_hints
 from labelwise.hints.base import PoolWords
+from letter_encoder import Letters
 
 WORDS = ["football", "goal", "match", "vote", "party", "minister", "apple", "tree"]
 
@@ -66,7 +69,7 @@ def test_semantics_find_items_that_never_use_the_word():
     assert scores[without & (topic == 0), 0].mean() > scores[without & (topic != 0), 0].mean() + 0.5
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("name", [name for name, hint in BY_NAME.items() if getattr(hint, "kind", "words") == "words"])
 def test_scores_are_standard_over_the_pool_and_the_same_by_blocks_for_copies_and_in_shards(name):
     data, _ = pool()
     found = learn_hints(data, [name])
@@ -113,7 +116,7 @@ def test_features_below_zero_are_no_words():
 def test_no_hint_no_scores_and_a_wrong_one_is_refused():
     data, _ = pool()
     assert learn_hints(data, []) is None
-    with pytest.raises(ValueError, match="one of lexical, semantics or an object with `fit`, got 'magic'"):
+    with pytest.raises(ValueError, match="one of lexical, semantics, encoder or an object with `fit`, got 'magic'"):
         learn_hints(data, ["magic"])
 
 
@@ -135,7 +138,7 @@ def test_descriptions_are_hints_too():
     data, _ = pool()
     described = data.with_labels({"b47": "apple trees"})
     assert learn_hints(described).says().all()
-    assert hints.BY_NAME.keys() == {"lexical", "semantics"}
+    assert hints.BY_NAME.keys() == {"lexical", "semantics", "encoder"}
 
 
 def beside(data, **kinds):
@@ -144,6 +147,31 @@ def beside(data, **kinds):
     for name, kind in kinds.items():
         data = data.with_block(rng.normal(size=(data.n_items, 3)), name, kind)
     return data
+
+
+def test_an_encoder_hint_is_the_cosine_of_the_vectors_of_item_and_label():
+    data, _ = pool(label_names=["ab", "caa", "b47"])
+    rng = np.random.default_rng(1)
+    vectors = rng.random((60, 3))
+    encoder = as_encoder(Letters())
+    wide = data.with_block(vectors, "mine", "vectors", encoder=encoder.name)
+    labels = np.array([[1, 1, 0], [2, 0, 1], [0, 1, 0]])
+    cosines = vectors @ labels.T / np.linalg.norm(vectors, axis=1)[:, None] / np.linalg.norm(labels, axis=1)
+    found = learn_hints(wide, ["encoder"])
+    assert_allclose(found(wide.X)[0], (cosines - cosines.mean(axis=0)) / cosines.std(axis=0), atol=1e-6)
+    assert_allclose(pickle.loads(pickle.dumps(found))(wide.X), found(wide.X))
+    sharded = replace(wide, X=ShardedFeatures.of(wide.X[:20], wide.X[20:]))
+    assert_allclose(learn_hints(sharded, ["encoder"])(wide.X), found(wide.X), atol=1e-9)
+
+
+def test_an_encoder_hint_needs_its_encoder():
+    data, _ = pool()
+    vectors = np.random.default_rng(1).random((60, 3))
+    for encoder in ("", "somebody else's"):
+        assert learn_hints(data.with_block(vectors, "mine", "vectors", encoder=encoder), ["encoder"]) is None
+    as_encoder(Letters())
+    with pytest.raises(ValueError, match=r"'mine' have 2 numbers, but its encoder 'letters' makes 3: encode the items"):
+        learn_hints(data.with_block(vectors[:, :2], "mine", "vectors", encoder="letters"))
 
 
 @pytest.mark.parametrize("name", ["lexical", "semantics"])

@@ -27,3 +27,5 @@ from labelwise.data.made_up.synthetic import shapes_probabilities as shapes_prob
 from labelwise.data.made_up.tickets import make_tickets as make_tickets
 from labelwise.data.sharded import FeaturePart as FeaturePart
 from labelwise.data.sharded import ShardedFeatures as ShardedFeatures
+from labelwise.data.vectors import with_encoded as with_encoded
+from labelwise.data.vectors import with_vectors as with_vectors

@@ -4,9 +4,10 @@ A new hint is one file and one line here; see docs/label-names.md.
 """
 
 from labelwise.hints.base import PoolHints, learn_hints
+from labelwise.hints.encoder import Encoder
 from labelwise.hints.lexical import Lexical
 from labelwise.hints.semantics import Semantics
 
-__all__ = ["BY_NAME", "Lexical", "PoolHints", "Semantics", "learn_hints"]
+__all__ = ["BY_NAME", "Encoder", "Lexical", "PoolHints", "Semantics", "learn_hints"]
 
-BY_NAME = {"lexical": Lexical, "semantics": Semantics}
+BY_NAME = {"lexical": Lexical, "semantics": Semantics, "encoder": Encoder}

@@ -23,7 +23,7 @@ BLOCK = 4096  # rows scored at a time
 N_AXES = 150  # of the pool's semantics
 SVD_PASSES = 3
 CONSTANT = 1e-9  # a score with a smaller standard deviation says nothing
-DEFAULT_HINTS = ("lexical", "semantics")
+DEFAULT_HINTS = ("lexical", "semantics", "encoder")
 
 IntArray = npt.NDArray[np.intp]
 

@@ -139,7 +139,7 @@ def test_cells_may_hold_lines_and_be_long(file):
         ("a,labels\n1,x\n1e999,y\n", {}, "line 3: column 'a': found '1e999', which is too large"),
         ("a,labels\nx,x\ny,y\n", {}, "nothing to learn from: no column of .* is numeric"),
         ("a,labels\n1_0,x\n", {"features": ["a"]}, "found '1_0', expected a number"),
-        ("a,b,labels\n1,red,x\n", {"features": ["b"]}, "line 2: column 'b': found 'red', expected a number"),
+        ("a,b,labels\n1,red,x\n2,3,y\n", {"features": ["b"]}, "line 2: column 'b': found 'red', expected a number"),
         ("a,labels\n1,x;x\n", {}, "line 2: column 'labels': the label 'x' is given twice"),
         ("a,labels\n1,x;;y\n", {}, "holds an empty label name; ';' alone means no label"),
         ("a,labels\n1,\n2,;\n", {}, "holds no label at all; list the labels with label_names="),

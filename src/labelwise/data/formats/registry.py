@@ -14,10 +14,11 @@ from labelwise.data.formats.arff import files as arff
 from labelwise.data.formats.arff import meka, mulan
 from labelwise.data.formats.streaming import Position, Span, Stream
 from labelwise.data.formats.table.batches import TableOptions
-from labelwise.data.formats.table.layout import TableLayout
-from labelwise.data.formats.table.reader import to_columns
+from labelwise.data.formats.table.layout import ALL, TableLayout
+from labelwise.data.formats.table.reader import read_frame, to_columns
+from labelwise.data.vectors import with_encoded, with_vectors
 from labelwise.files import AnyPath, split_name
-from labelwise.records import LabelData
+from labelwise.records import LabelData, is_frame
 
 BY_NAME: dict[str, ModuleType] = {
     "arff": arff,
@@ -54,15 +55,29 @@ OF_TABLES = {  # options that csv, jsonl and parquet share, of their `read` and 
 SPREADSHEETS = (".xlsx", ".xls", ".ods")
 
 
-def read(path: AnyPath, *, format: str | None = None, **options: Any) -> LabelData:
+def read(
+    path: Any,
+    *,
+    format: str | None = None,
+    embed: Any = None,
+    embeddings: Any = None,
+    encoder: str = "",
+    **options: Any,
+) -> LabelData:
     """Read a file into LabelData. The suffix decides the format; .gz and .bz2 are uncompressed.
 
-    A folder is read as a pool in shards, whose features stay in the files.
+    A folder is read as a pool in shards, whose features stay in the files. A data frame is read like a table, with all
+    columns that can be features: numbers, lists of numbers, and words that repeat as categories.
 
     Parameters
     ----------
-    path : path of the file, or of a folder of shards
+    path : path of the file, or of a folder of shards; or a pandas.DataFrame
     format : "arff", "mulan", "meka", "xmc", "csv", "jsonl", "parquet" or "shards"; by default the suffix decides
+    embed : an encoder of the column `text`: "minilm", "package.module:name", or an object with `encode`, see
+        docs/features.md
+    embeddings : vectors of the items: an array in their order, the path of a .npy, .npz or .parquet file, or the name
+        of a column of lists, see `labelwise.data.with_vectors`
+    encoder : the name of the encoder that made `embeddings`
     options : those of the format's `read`, for example `labels=`
 
     Examples
@@ -74,6 +89,17 @@ def read(path: AnyPath, *, format: str | None = None, **options: Any) -> LabelDa
     >>> data.label_names, data.X.tolist()
     (('red', 'round'), [[1.5], [2.5]])
     """
+    if is_frame(path):
+        _refuse_strange("data frames", options, OF_TABLES["layout"])
+        data = read_frame(path, TableLayout(**({"features": ALL} | options)))
+    else:
+        data = _read_file(path, format, options)
+    if embeddings is not None:
+        data = with_vectors(data, embeddings, encoder=encoder)
+    return data if embed is None else with_encoded(data, embed, options.get("text"))
+
+
+def _read_file(path: AnyPath, format: str | None, options: dict[str, Any]) -> LabelData:
     if format is None and not Path(path).exists() and not split_name(path)[1]:
         raise FileNotFoundError(f"there is no file or folder {str(path)!r}: check the path")
     name = _format_of(path, format)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
+from labelwise.files import cache_folder
 from labelwise.labelling.store import Store
 from labelwise.labelling.store.engine import read_value
 
@@ -16,7 +16,6 @@ def derived_path(store: Store, name: str) -> Path:
     """The path of one such file; it may not be there."""
     if store.is_file:
         return Path(f"{store.location}.derived") / name
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     with store.reading() as connection:
         identity = read_value(connection, "identity")
-    return cache / "labelwise" / identity / name
+    return cache_folder() / identity / name

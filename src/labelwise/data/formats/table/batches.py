@@ -105,7 +105,7 @@ class TableReader:
     def _X(self, table: RawTable) -> Any:
         parts = []
         if self._plain.text is not None or self._plain.features:
-            X = read_features(table, self._plain)[0]
+            X = read_features(table, self._plain, categories=False)[0]
             if X.shape[1] != self._width:
                 self._refuse_width(table)
             parts.append(sp.csr_array(X))

@@ -1,7 +1,11 @@
-"""Features in tables: numeric columns, and text through a vectoriser."""
+"""Features in tables: numbers, lists of numbers, categories, and text through a vectoriser."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -13,49 +17,145 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelwise.data.errors import FormatError, Problem, shown
 from labelwise.data.formats.cells import parse_number
-from labelwise.data.formats.table.layout import RawTable, TableLayout, delimiter_hint, is_blank
+from labelwise.data.formats.table.layout import ALL, RawTable, TableLayout, delimiter_hint, is_blank
+from labelwise.records import Block, Kind, join_columns
 
 Floats = npt.NDArray[np.floating[Any]]
+MOST_CATEGORIES, MOST_GUESSED = 1000, 50  # different values of a column that was chosen, and of one that was not
+NUMBER_LIKE = re.compile(r"\s*[-+]?\.?\d|\s*[-+]?(nan|inf)\b", re.IGNORECASE)
+LOOKED_AT = 100  # cells of a column, for whether it holds numbers
 NUMBERS = {int, float, bool}  # types of JSON and parquet cells that are a number
 
 
-def read_features(table: RawTable, layout: TableLayout) -> tuple[Any, tuple[str, ...] | None]:
-    """X and the names of its columns: the text's features, then the numeric columns."""
-    parts: list[Any] = []
-    names: list[str] | None = []
+@dataclass(frozen=True)
+class Part:
+    """The columns of one block of features."""
+
+    name: str
+    kind: Kind
+    X: Any  # (n, k)
+    feature_names: list[str] | None
+
+
+def read_features(
+    table: RawTable, layout: TableLayout, *, categories: bool = True
+) -> tuple[Any, tuple[str, ...] | None, tuple[Block, ...]]:
+    """X, the names of its columns and its blocks: the text's features, numbers, lists of numbers, categories.
+
+    Without `categories`, as for one batch of many, a column of words is refused.
+    """
+    parts: list[Part] = []
     if layout.text is not None:
         table.need([layout.text], "text")
         X, words = _vectorize(table, layout)
-        parts.append(X)
-        names = words
-    chosen = _numeric_columns(table, layout)
-    for name in chosen:
-        column = numbers(table, name)
-        parts.append(column)
-        own = [name] if column.shape[1] == 1 else [f"{name}[{k}]" for k in range(column.shape[1])]
-        names = None if names is None else names + own
-    if not parts and layout.features is None:
+        parts.append(Part(layout.text, "words" if sp.issparse(X) else "vectors", X, words))
+    chosen = _chosen_columns(table, layout)
+    if not parts and not chosen and layout.features is None:
         raise FormatError(
             f"there is nothing to learn from: no column of {shown(list(table.columns), 300)} is numeric; "
             f"give text= or features={delimiter_hint(list(table.columns))}",
             table.path,
         )
+    parts += _column_parts(table, chosen, categories)
     if not parts:
-        return np.empty((table.n_rows, 0), dtype=layout.dtype), ()
-    if any(sp.issparse(part) for part in parts):
-        X = parts[0] if len(parts) == 1 else sp.hstack(parts)
-        return sp.csr_array(X).astype(layout.dtype), None if names is None else tuple(names)
-    return np.hstack(parts).astype(layout.dtype, copy=False), None if names is None else tuple(names)
+        return np.empty((table.n_rows, 0), dtype=layout.dtype), (), ()
+    ends = np.cumsum([part.X.shape[1] for part in parts]).tolist()
+    blocks = tuple(
+        Block(part.name, part.kind, start, stop) for part, start, stop in zip(parts, [0, *ends[:-1]], ends, strict=True)
+    )
+    names: list[str] | None = []
+    for part in parts:
+        names = None if names is None or part.feature_names is None else names + part.feature_names
+    X = join_columns([part.X for part in parts])
+    X = sp.csr_array(X) if sp.issparse(X) else X
+    named = None if names is None else tuple(names)
+    return X.astype(layout.dtype, copy=False), named, blocks if len(blocks) > 1 else ()
 
 
-def _numeric_columns(table: RawTable, layout: TableLayout) -> list[str]:
-    if layout.features is not None:
+def _chosen_columns(table: RawTable, layout: TableLayout) -> list[str]:
+    if layout.features is not None and layout.features != ALL:
         table.need(layout.features, "features")
         return list(layout.features)
-    if layout.text is not None:
+    if layout.text is not None and layout.features is None:
         return []
-    other = {*layout.label_columns, layout.id}
-    return [name for name in table.columns if name not in other and is_numeric(table, name)]
+    other = {*layout.label_columns, layout.id, layout.text}
+    names = [name for name in table.columns if name not in other]
+    if layout.features is None:
+        return [name for name in names if is_numeric(table, name)]
+    return [name for name in names if is_numeric(table, name) or _has_lists(table, name) or _is_category(table, name)]
+
+
+def _column_parts(table: RawTable, names: list[str], categories: bool) -> list[Part]:
+    """Blocks in the order of the columns: of numbers, and of categories, that stand together; of each list its own."""
+    found: list[Part] = []
+    for kind, run in groupby(names, key=partial(_kind, table, categories)):
+        together = list(run)
+        if kind == "vectors":
+            found += [_list_part(table, name) for name in together]
+            continue
+        parts = [one_hot(table, n) if kind == "categories" else (numbers(table, n), [n]) for n in together]
+        taken = {part.name for part in found}
+        name = kind if kind not in taken else f"{kind} from {together[0]}"
+        found.append(Part(name, kind, join_columns([X for X, _ in parts]), [n for _, own in parts for n in own]))
+    return found
+
+
+def _kind(table: RawTable, categories: bool, name: str) -> Kind:
+    if _has_lists(table, name):
+        return "vectors"
+    return "categories" if categories and _has_words(table, name) else "numbers"
+
+
+def _list_part(table: RawTable, name: str) -> Part:
+    values = numbers(table, name)
+    return Part(name, "vectors", values, [f"{name}[{k}]" for k in range(values.shape[1])])
+
+
+def _has_lists(table: RawTable, name: str) -> bool:
+    column = table.columns[name]
+    if isinstance(column, np.ndarray):
+        return column.ndim == 2
+    return not table.is_text and any(isinstance(cell, list) for cell in column)
+
+
+def _has_words(table: RawTable, name: str) -> bool:
+    """Whether no filled cell begins like a number: then a column is one of categories, not of numbers with a slip."""
+    column = table.columns[name]
+    filled = [] if isinstance(column, np.ndarray) else [cell for cell in column if not is_blank(cell)]
+    if not all(isinstance(cell, str) for cell in filled):
+        return False
+    return bool(filled) and not any(NUMBER_LIKE.match(cell) for cell in filled[:LOOKED_AT])
+
+
+def _is_category(table: RawTable, name: str) -> bool:
+    """Whether a column of words has few different ones, each used more than once on average."""
+    if not _has_words(table, name):
+        return False
+    filled = [cell for cell in table.columns[name] if not is_blank(cell)]
+    return len(set(filled)) <= min(MOST_GUESSED, len(filled) // 2)
+
+
+def one_hot(table: RawTable, name: str) -> tuple[sp.csr_array, list[str]]:
+    """(n, k) with a one for the category of each item, none for a blank cell; and the names of the columns."""
+
+    def parse(cell: Any) -> str:
+        if not (is_blank(cell) or isinstance(cell, str)):
+            raise Problem(f"found {shown(cell)}, expected a category in words as in other rows, or a blank")
+        return "" if is_blank(cell) else cell.strip()
+
+    cells = table.each(name, parse)
+    known = sorted(set(cells) - {""})
+    if len(known) > MOST_CATEGORIES:
+        raise FormatError(
+            f"column {name!r} has {len(known):,} different values, too many for categories (at most "
+            f"{MOST_CATEGORIES}); give it as text=, or leave it out of features=",
+            table.path,
+        )
+    place = {category: column for column, category in enumerate(known)}
+    rows = [row for row, cell in enumerate(cells) if cell]
+    columns = [place[cells[row]] for row in rows]
+    X = sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(cells), len(known)))
+    return X, [f"{name}={category}" for category in known]
 
 
 def is_numeric(table: RawTable, name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,8 @@ from labelwise.data.errors import FormatError, Problem, shown
 from labelwise.data.formats.cells import check_dtype
 from labelwise.data.reading import read_names
 from labelwise.files import AnyPath
+
+ALL = "all"  # features of every column that can be one
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,10 @@ class TableLayout:
         Several columns: one per label with 0, 1, or blank for unknown. None: the table has no labels yet.
         Blank are also NaN, nan, NA, N/A, n/a, #N/A, <NA>, null, NULL and None.
     text : column to turn into features, or None
-    features : numeric columns, in this order; None takes all that are numeric and not of another use, or, with
-        `text`, none; [] reads labels alone. In jsonl and parquet a column may hold lists of numbers of one length.
+    features : columns of numbers or, in words, of categories; None takes all that are numeric and not of another use,
+        or, with `text`, none; "all" takes those, and columns of lists and of few different words, beside the text; []
+        reads labels alone. In jsonl and parquet a column may hold lists of numbers of one length. Text, numbers, lists
+        and categories become blocks of features.
     id : column of the items' ids; "id" is used if there is such a column, None numbers the rows
     items : columns to show people; None keeps all but labels and id, a single name keeps its bare values
     label_names : the labels there are, in order, as a list or the path of a file with one per line
@@ -51,7 +55,7 @@ class TableLayout:
 
     labels: str | Sequence[str] | None = "labels"
     text: str | None = None
-    features: Sequence[str] | None = None
+    features: Sequence[str] | Literal["all"] | None = None
     id: str | None = "id"
     items: str | Sequence[str] | None = None
     label_names: Sequence[str] | AnyPath | None = None
@@ -66,8 +70,10 @@ class TableLayout:
             raise ValueError("separator must not be empty; take a sign that no label holds, such as ';'")
         if self.labels is None and self.label_names is None:
             raise ValueError("without labels= the label_names= must say which labels there are to learn")
-        if isinstance(self.features, str):
-            raise ValueError(f"features must be a list of columns, got {self.features!r}; write [{self.features!r}]")
+        if isinstance(self.features, str) and self.features != ALL:
+            raise ValueError(
+                f"features must be a list of columns or {ALL!r}, got {self.features!r}; write [{self.features!r}]"
+            )
         if self.label_names is not None and not (self.labels is None or isinstance(self.labels, str)):
             raise ValueError("label_names= goes with one column of labels; several columns are named by themselves")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ def to_data(table: RawTable, layout: TableLayout) -> LabelData:
     if table.n_rows == 0:
         raise FormatError("there is no row", table.path)
     Y, observed, label_names = read_labels(table, layout)
-    X, feature_names = read_features(table, layout)
+    X, feature_names, blocks = read_features(table, layout)
     items = _read_items(table, layout)
     if layout.notice is not None:
         _say_of_items(table, layout, items)
@@ -34,7 +34,27 @@ def to_data(table: RawTable, layout: TableLayout) -> LabelData:
         label_names=label_names,
         feature_names=feature_names,
         items=items,
+        blocks=blocks,
     )
+
+
+def read_frame(frame: Any, layout: TableLayout) -> LabelData:
+    """A pandas.DataFrame as its layout says; its index is the ids where it is more than a count and no column is."""
+    columns = {str(name): [None if cell is None else _plain(cell) for cell in frame[name].tolist()] for name in frame}
+    if len(columns) < len(frame.columns):
+        raise FormatError("two columns have the same name; rename one", "the data frame")
+    data = to_data(RawTable("the data frame", columns, None, is_text=False), layout)
+    counted = list(frame.index) == list(range(len(frame)))
+    if counted or layout.id is None or layout.id in columns:
+        return data
+    return replace(data, item_ids=tuple(map(str, frame.index)))
+
+
+def _plain(cell: Any) -> Any:
+    """An array in a cell as a list; what pandas has for a missing value as None."""
+    if isinstance(cell, np.ndarray):
+        return cell.tolist()
+    return None if type(cell).__name__ in ("NAType", "NaTType") else cell
 
 
 def _read_ids(table: RawTable, layout: TableLayout) -> tuple[str, ...]:
