@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from labelwise.hints.words import INNER_CAPITAL
 from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.feature_scaling import unit_rows
 from labelwise.numerics.linear_algebra import dense
+from labelwise.records.asking import BY_NAME
 from labelwise.records.labels import Label
 
 
@@ -46,6 +47,7 @@ class Encoder:
 
 @dataclass(frozen=True, eq=False)
 class FittedEncoder:
+    source: ClassVar[str] = BY_NAME
     places: FloatArray  # (w, q) of unit length
 
     def scores(self, X: Any) -> FloatArray:
