@@ -8,7 +8,7 @@ import pytest
 
 import labelwise as lw
 from labelwise.decisions import base, expected_f1, score_sets
-from labelwise.numerics.probability_groups import logit_codes
+from labelwise.numerics.expected_f1 import logit_codes
 from labelwise.posterior import IgnorantPosterior, LabelPosterior, MarginalPosterior
 
 ExpectedF1 = partial(lw.ExpectedF1, cautious=False)  # the maximum, come what may

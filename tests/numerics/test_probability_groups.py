@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from labelwise.numerics.probability_groups import (
+from labelwise.numerics.expected_f1 import (
     Groups,
     add_counts,
     add_hits,

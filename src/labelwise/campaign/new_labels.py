@@ -1,8 +1,8 @@
 """Labels before they are answered: hints by their names, and for labels added in mid-campaign a guess by co-occurrence.
 
 What a person said of a new label, how often it goes with known ones, is data of the same regression as its first
-answers (`numerics.sketched_answers`). The campaign's own model, whatever it is, learns the label too, and gets the
-share of the say that it earns by predicting answers it has not seen.
+answers (`numerics.recovery.label_sketches`). The campaign's own model, whatever it is, learns the label too, and gets
+the share of the say that it earns by predicting answers it has not seen.
 """
 
 from __future__ import annotations

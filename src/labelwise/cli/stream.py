@@ -18,9 +18,9 @@ from rich.table import Table as Grid
 
 from labelwise.cli._common import INTERRUPTED, at_least_one, errors, listed, user_errors
 from labelwise.files import write_bytes
-from labelwise.streams import StreamPlan, predict_stream, score_stream, train_stream
 from labelwise.streams.judge import RULE_NAMES
-from labelwise.streams.train import StreamProgress, Training
+from labelwise.streams.predict import predict_stream, score_stream
+from labelwise.streams.train import StreamPlan, StreamProgress, Training, train_stream
 from labelwise.studies.findings import in_words
 
 stream = typer.Typer(

@@ -9,7 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import islice
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +18,10 @@ import scipy.sparse as sp
 from labelwise.cluster._connect import Cluster, check_client, collect, connected, near, workers_of
 from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.choosing import best, open_entries
-from labelwise.numerics.information import Criterion, LowRankBlocks, Picks, StreamedInformation
+from labelwise.numerics.information import LowRankBlocks, Picks, StreamedInformation
 from labelwise.numerics.information.blocks import ArrayBlock, Block, Refresh
 from labelwise.numerics.information.groups import Group, refresh_group, rescore_group, start_group
-from labelwise.numerics.information.state import IndexArray
+from labelwise.numerics.information.state import IndexArray, Selection
 from labelwise.numerics.information.streamed import Task
 from labelwise.posterior import LabelPosterior
 from labelwise.queries import MutualInformation
@@ -32,16 +32,7 @@ TOGETHER = 6  # groups in a task
 CHANGES_BOUNDS = (start_group, refresh_group, rescore_group)  # these return new bounds first; they stay where they are
 
 
-def greedy_information(
-    covariance: LowRankBlocks,
-    n: int,
-    *,
-    cluster: Cluster,
-    given: npt.ArrayLike | None = None,
-    criterion: Criterion = "mi",
-    costs: npt.ArrayLike | None = None,
-    eligible: npt.ArrayLike | None = None,
-) -> Picks:
+def greedy_information(covariance: LowRankBlocks, n: int, *, cluster: Cluster, **selection: Unpack[Selection]) -> Picks:
     """`labelwise.numerics.information.greedy_information` on a pool in blocks: the same picks, by many machines.
 
     Workers keep the bounds of their blocks and send the rows that may win; the walk over these is made here. Blocks of
@@ -53,7 +44,7 @@ def greedy_information(
     covariance : F Fᵀ + diag(noise) by its blocks of rows
     n : how many
     cluster : see `connected`
-    given, criterion, costs, eligible : as on one machine
+    selection : given, criterion, costs and eligible, as on one machine
 
     Examples
     --------
@@ -65,7 +56,7 @@ def greedy_information(
     """
     with connected(cluster) as client:
         there = replace(covariance, run=BlockRunner(client))
-        state = StreamedInformation(there, given=given, criterion=criterion, costs=costs, eligible=eligible)
+        state = StreamedInformation(there, **selection)
         return state.pick(n)
 
 

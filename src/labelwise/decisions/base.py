@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwise.numerics.arrays import BoolArray, FloatArray
-from labelwise.numerics.expected_f1 import expected_scores
-from labelwise.numerics.probability_groups import Groups, add_to_bins, bin_groups, logit_codes, rank_groups
+from labelwise.numerics.expected_f1 import Groups, add_to_bins, bin_groups, expected_scores, logit_codes, rank_groups
 from labelwise.posterior import LabelPosterior
 
 Average = Literal["macro", "samples"]

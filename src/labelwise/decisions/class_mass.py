@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from labelwise.decisions.base import ScoredSets, label_groups, score_groups
 from labelwise.numerics.arrays import BoolArray
-from labelwise.numerics.user_arrays import dense_labels
+from labelwise.numerics.user_input import dense_labels
 from labelwise.posterior import LabelPosterior
 
 

@@ -22,14 +22,18 @@ from labelwise.decisions.base import (
 )
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.expected_f1 import (
+    add_hits,
+    add_to_bins,
     believable_sizes,
     best_cuts,
     best_prefixes,
     best_sampled_prefixes,
+    bin_groups,
     expected_scores,
+    logit_codes,
+    rank_groups,
     sampled_scores,
 )
-from labelwise.numerics.probability_groups import add_hits, add_to_bins, bin_groups, logit_codes, rank_groups
 from labelwise.posterior import LabelPosterior
 
 SAMPLE_ENTRIES = 2**22  # draws of so many (sample, item, label) entries are held at a time

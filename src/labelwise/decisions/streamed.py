@@ -7,8 +7,14 @@ import numpy.typing as npt
 
 from labelwise.decisions.base import BIN_REACH, BINS, check_measure, checked, empty_value, without_flat
 from labelwise.numerics.arrays import BoolArray, FloatArray, IntegerArray
-from labelwise.numerics.expected_f1 import best_prefixes, expected_scores
-from labelwise.numerics.probability_groups import add_to_bins, bin_groups, logit_codes, take_in_order
+from labelwise.numerics.expected_f1 import (
+    add_to_bins,
+    best_prefixes,
+    bin_groups,
+    expected_scores,
+    logit_codes,
+    take_in_order,
+)
 from labelwise.posterior import LabelPosterior
 
 NO_CODES = np.empty((0, 0), dtype=np.uint16)

@@ -9,7 +9,7 @@ import numpy as np
 
 from labelwise.decisions.base import Average, ScoredSets, check_measure, checked, score_sets
 from labelwise.numerics.arrays import BoolArray, FloatArray
-from labelwise.numerics.user_arrays import dense_labels
+from labelwise.numerics.user_input import dense_labels
 from labelwise.posterior import LabelPosterior
 
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from labelwise import decisions
 from labelwise.numerics.arrays import BoolArray, FloatArray
-from labelwise.numerics.user_arrays import dense_labels
+from labelwise.numerics.user_input import dense_labels
 from labelwise.posterior import LabelPosterior
 
 

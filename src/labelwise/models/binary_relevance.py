@@ -16,7 +16,7 @@ from labelwise.models.base import LabelModel
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.feature_scaling import FeatureScaling, learn_scaling
 from labelwise.numerics.logistic_regression import fit_logistic
-from labelwise.numerics.parameters import check_choices
+from labelwise.numerics.user_input import check_choices
 from labelwise.posterior import LabelPosterior, MarginalPosterior
 
 C = 10.0  # of the default classifier, which then does well on rows of unit length

@@ -12,7 +12,7 @@ from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
 from labelwise.numerics.choosing import best, open_items
 from labelwise.numerics.linear_algebra import stack_rows
 from labelwise.numerics.logistic_regression import inner_products, newton_change
-from labelwise.numerics.parameters import check_at_least, check_positive
+from labelwise.numerics.user_input import check_at_least, check_positive
 from labelwise.posterior import LabelPosterior
 from labelwise.queries._answers import Believed, Known, PoolAnswers, signed_values
 from labelwise.queries.base import BLOCK, Choice, Target

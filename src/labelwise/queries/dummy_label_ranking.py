@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from labelwise.numerics.arrays import FloatArray, IntArray
 from labelwise.numerics.choosing import TIE, open_entries
-from labelwise.numerics.parameters import check_at_least, check_choices
+from labelwise.numerics.user_input import check_at_least, check_choices
 from labelwise.posterior import LabelPosterior
 from labelwise.queries._answers import Known, PoolAnswers, signed_values
 from labelwise.queries.base import BLOCK, Choice, Target, best_over_blocks, check_target

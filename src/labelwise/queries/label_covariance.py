@@ -15,7 +15,7 @@ from scipy.special import entr
 
 from labelwise.numerics.arrays import FloatArray, IntArray
 from labelwise.numerics.choosing import best, canonical, open_entries, open_items
-from labelwise.numerics.parameters import check_at_least, check_choices, check_positive
+from labelwise.numerics.user_input import check_at_least, check_choices, check_positive
 from labelwise.posterior import ItemCovariance, LabelPosterior
 from labelwise.queries.base import Choice, Target
 

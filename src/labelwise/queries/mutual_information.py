@@ -15,7 +15,7 @@ from labelwise.numerics.choosing import open_entries, open_items, random_items, 
 from labelwise.numerics.gp.feature_spaces import FeatureSpace, Fourier, Landmarks, feature_blocks
 from labelwise.numerics.information import Criterion, LowRank, LowRankBlocks, Picks, Run, greedy_information, run_here
 from labelwise.numerics.linear_algebra import pivoted_partial_cholesky, spanning_variables
-from labelwise.numerics.parameters import check_choices
+from labelwise.numerics.user_input import check_choices
 from labelwise.posterior import IgnorantPosterior, ItemCovariance, LabelPosterior
 from labelwise.queries.base import Choice, Target, check_target
 from labelwise.queries.diagnosis import Diagnosis

@@ -12,7 +12,7 @@ from scipy.special import xlogy
 
 from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
 from labelwise.numerics.choosing import best, open_items
-from labelwise.numerics.parameters import check_at_least, check_choices
+from labelwise.numerics.user_input import check_at_least, check_choices
 from labelwise.posterior import LabelPosterior
 from labelwise.queries._answers import Known, PoolAnswers
 from labelwise.queries.base import BLOCK, Choice, Target

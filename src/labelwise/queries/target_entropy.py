@@ -13,7 +13,7 @@ from labelwise.numerics.arrays import FloatArray, IntArray
 from labelwise.numerics.choosing import TIE, best, open_items, random_items, random_pairs
 from labelwise.numerics.gp.pool_variances import lazy_argmax
 from labelwise.numerics.linear_algebra import cholesky, solve_lower
-from labelwise.numerics.parameters import check_choices
+from labelwise.numerics.user_input import check_choices
 from labelwise.posterior import DivisibleCovariance, IgnorantPosterior, LabelPosterior, TargetGroup
 from labelwise.queries.base import Choice, Target, check_target
 from labelwise.queries.diagnosis import Diagnosis

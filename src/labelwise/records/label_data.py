@@ -12,7 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from labelwise.numerics.blocks import Block, Kind, check_blocks, feature_blocks, join_columns, model_columns
-from labelwise.numerics.user_arrays import as_numbers, is_frame, sparse_labels
+from labelwise.numerics.user_input import as_numbers, is_frame, sparse_labels
 from labelwise.records.labels import Label, as_labels
 
 SHOWN = 5  # labels in a repr

@@ -2,5 +2,3 @@
 
 from labelwise.streams.predict import predict_stream, score_stream
 from labelwise.streams.train import StreamPlan, train_stream
-
-__all__ = ["StreamPlan", "predict_stream", "score_stream", "train_stream"]

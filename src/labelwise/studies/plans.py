@@ -15,7 +15,7 @@ from labelwise.campaign import Costs
 from labelwise.campaign.defaults import default_model
 from labelwise.models import LabelModel
 from labelwise.numerics.metrics import METRICS
-from labelwise.numerics.parameters import check_choices
+from labelwise.numerics.user_input import check_choices
 from labelwise.queries import LookingStrategy, Strategy
 from labelwise.queries.base import Target
 from labelwise.studies.simulate import Schedule, target_of

@@ -27,9 +27,9 @@ from labelwise.numerics.feature_scaling import FeatureScaling, learn_scaling
 from labelwise.numerics.gp.feature_spaces import FeatureSpace, Fourier, Landmarks, Part, array_parts
 from labelwise.numerics.label_correlation import LabelCorrelation
 from labelwise.numerics.linear_algebra import dense
-from labelwise.numerics.parameters import check_at_least, check_choices, check_positive
 from labelwise.numerics.recovery.label_codes import KnownLabels
 from labelwise.numerics.recovery.sparse_recovery import SparsePrior
+from labelwise.numerics.user_input import check_at_least, check_choices, check_positive
 from labelwise.posterior import ItemCovariance, LabelCovariances, LabelPosterior
 from labelwise.posterior.gaussian import calibrated_covariances, draw_probabilities
 

@@ -35,7 +35,6 @@ from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.calibration import base_rates
 from labelwise.numerics.factors.count_scaling import OwnCounts, check_counts
 from labelwise.numerics.feature_scaling import learn_features
-from labelwise.numerics.parameters import check_at_least, check_choices, check_positive
 from labelwise.numerics.recovery.label_sketches import (
     SketchSettings,
     SketchSums,
@@ -45,6 +44,7 @@ from labelwise.numerics.recovery.label_sketches import (
     sketch_rows,
     solve_sketches,
 )
+from labelwise.numerics.user_input import check_at_least, check_choices, check_positive
 
 RULES = ("sketched_gp", "moment", "conditional", "costa")
 SCARCE = 0.2  # of the answers that the best answered label has: a label with fewer is better off with its counts

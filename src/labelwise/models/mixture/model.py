@@ -14,7 +14,7 @@ from labelwise.models.base import LabelModel
 from labelwise.models.mixture.fitting import MixtureOptions, fit_mixture, warm_mixture
 from labelwise.models.mixture.state import FittedMixture, MixturePosterior
 from labelwise.numerics.arrays import FloatArray
-from labelwise.numerics.parameters import check_at_least, check_choices
+from labelwise.numerics.user_input import check_at_least, check_choices
 
 CHOICES = {
     "gate": ("regression", "variational"),

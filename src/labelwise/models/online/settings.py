@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 from labelwise.models.online.state import LINE
 from labelwise.numerics.arrays import BoolArray
 from labelwise.numerics.ep.online_learning import INDEPENDENT, MULTI_CLASS, PAIRWISE, STAR
-from labelwise.numerics.parameters import check_at_least, check_choices, check_positive
+from labelwise.numerics.user_input import check_at_least, check_choices, check_positive
 
 GRAPHS = {"global": STAR, "independent": INDEPENDENT, "multiclass": MULTI_CLASS, "pairwise": PAIRWISE}
 SHAPING = (

@@ -28,8 +28,8 @@ from labelwise.numerics.feature_scaling import learn_scaling
 from labelwise.numerics.gp.kernels import inner_products
 from labelwise.numerics.gp.target_kernel import Products
 from labelwise.numerics.linear_algebra import stack_rows
-from labelwise.numerics.parameters import check_at_least, check_choices, check_positive
 from labelwise.numerics.recovery.label_codes import KnownLabels, addressed_projection, identity_projection
+from labelwise.numerics.user_input import check_at_least, check_choices, check_positive
 
 CHOICES = {
     "projection": ("auto", "gaussian", "rademacher", "identity"),

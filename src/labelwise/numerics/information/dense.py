@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ from scipy.linalg import lapack, solve_triangular
 
 from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.information._kernels import EPS, score, tie_width
-from labelwise.numerics.information.state import Criterion, InformationState
+from labelwise.numerics.information.state import InformationState, Selection
 
 SYMMETRY = 1e-8  # largest difference across the diagonal, relative to the largest entry, taken for rounding
 ROWS_WORTH_INVERTING = 1 / 64  # of the inverse: one row from the factor takes about n²/2 reads, all of them n³/3 flops
@@ -27,10 +27,7 @@ class DenseInformation(InformationState):
     Parameters
     ----------
     covariance : (n, n) symmetric positive definite; for "entropy" positive semi-definite is enough
-    given : indices conditioned on from the start, say the labelled items
-    criterion : "mi", "entropy" (variance only), or "mi_fixed_rest" (the rest stays what it was at the start)
-    costs : (n,) positive, or one number
-    eligible : (n,) mask of what may be picked; what may not still belongs to the rest
+    selection : given, criterion, costs and eligible, see `Selection`
 
     Examples
     --------
@@ -40,17 +37,9 @@ class DenseInformation(InformationState):
     (array([1]), array([3]))
     """
 
-    def __init__(
-        self,
-        covariance: npt.ArrayLike,
-        *,
-        given: npt.ArrayLike | None = None,
-        criterion: Criterion = "mi",
-        costs: npt.ArrayLike | None = None,
-        eligible: npt.ArrayLike | None = None,
-    ) -> None:
+    def __init__(self, covariance: npt.ArrayLike, **selection: Unpack[Selection]) -> None:
         C = _checked_covariance(covariance)
-        super().__init__(len(C), given=given, criterion=criterion, costs=costs, eligible=eligible)
+        super().__init__(len(C), **selection)
         self._covariance = C
         self._pool = np.flatnonzero(~self._given)
         self._place = np.cumsum(~self._given) - 1  # (n,) of each pool variable in the pool
@@ -60,10 +49,10 @@ class DenseInformation(InformationState):
         self._chosen = _PartialCholesky(prior, floor=EPS * prior, rows=self._rows_of_given())
         self._rest: _PartialCholesky | None = None
         self._precision = np.ones(len(prior))  # leaves only the variance in the gain
-        if criterion != "entropy":
+        if self.criterion != "entropy":
             self._inverse = _Inverse(self._pool_covariance())
             self._precision = self._inverse.diagonal
-        if criterion == "mi":
+        if self.criterion == "mi":
             self._rest = _PartialCholesky(self._precision, floor=1.0 / prior)  # var(x | others) ≤ var(x)
             self._precision = self._rest.residual
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.information import _kernels as kernels
-from labelwise.numerics.information.state import Criterion, InformationState, positive
+from labelwise.numerics.information.state import InformationState, Selection, positive
 from labelwise.numerics.information.weights import Factor, WeightBeliefs, arrays, double_blocks, gram
 
 LARGEST_RATIO = 1e12  # of variance to noise: the relative error of a gain may reach a ten-thousandth there
@@ -57,7 +57,7 @@ class LowRankInformation(InformationState):
     Parameters
     ----------
     matrix : the covariance or precision
-    given, criterion, costs, eligible : as in `DenseInformation`
+    selection : given, criterion, costs and eligible, see `Selection`
     lazy : True refreshes rows one by one where needed, False all rows before every pick; "auto" begins like True and
         sweeps over all rows, several picks in one matrix product, each time the former has cost as much as a sweep
 
@@ -75,19 +75,10 @@ class LowRankInformation(InformationState):
     array([550, 630,  47, 361])
     """
 
-    def __init__(
-        self,
-        matrix: LowRank,
-        *,
-        given: npt.ArrayLike | None = None,
-        criterion: Criterion = "mi",
-        costs: npt.ArrayLike | None = None,
-        eligible: npt.ArrayLike | None = None,
-        lazy: Lazy = "auto",
-    ) -> None:
+    def __init__(self, matrix: LowRank, *, lazy: Lazy = "auto", **selection: Unpack[Selection]) -> None:
         F = _checked_factor(matrix.factor)
         n = F.shape[0]
-        super().__init__(n, given=given, criterion=criterion, costs=costs, eligible=eligible)
+        super().__init__(n, **selection)
         noise = positive(matrix.noise, n, "noise", "a variable without noise of its own makes the matrix singular")
         if matrix.of not in ("covariance", "precision"):
             raise ValueError(f'of must be "covariance" or "precision", got {matrix.of!r}')

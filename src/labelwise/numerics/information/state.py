@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,17 @@ class Picks:
         return self.gains / self.costs
 
 
+class Selection(TypedDict, total=False):
+    """What may be said of a selection, besides the covariance and how many to pick."""
+
+    given: npt.ArrayLike | None  # indices conditioned on from the start, say the labelled items
+    criterion: (
+        Criterion  # "mi", "entropy" (variance only), or "mi_fixed_rest" (the rest stays what it was)
+    )
+    costs: npt.ArrayLike | None  # (n,) positive, or one number
+    eligible: npt.ArrayLike | None  # (n,) mask of what may be picked; what may not still belongs to the rest
+
+
 class InformationState(ABC):
     """A selection under way: `pick` now, `pick` later, and the result is that of picking all at once.
 
@@ -63,10 +74,10 @@ class InformationState(ABC):
         self,
         n_variables: int,
         *,
-        given: npt.ArrayLike | None,
-        criterion: Criterion,
-        costs: npt.ArrayLike | None,
-        eligible: npt.ArrayLike | None,
+        given: npt.ArrayLike | None = None,
+        criterion: Criterion = "mi",
+        costs: npt.ArrayLike | None = None,
+        eligible: npt.ArrayLike | None = None,
     ) -> None:
         if criterion not in get_args(Criterion):
             raise ValueError(f"criterion must be one of {get_args(Criterion)}, got {criterion!r}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from labelwise.numerics.information.blocks import BestRows, Block, BlockReport, 
 from labelwise.numerics.information.dense import DenseInformation
 from labelwise.numerics.information.groups import Group, grouped
 from labelwise.numerics.information.low_rank import NO_MOVE, LazyRows, LowRank, LowRankInformation, MoveLog, dense_row
-from labelwise.numerics.information.state import Criterion, IndexArray, InformationState, Picks
+from labelwise.numerics.information.state import IndexArray, InformationState, Picks, Selection
 from labelwise.numerics.information.weights import Factor, WeightBeliefs, gram
 
 HORIZON = 0.25  # of what the best score has fallen since the start: bounds so far below it are lowered by a walk, too
@@ -86,7 +86,7 @@ class StreamedInformation(InformationState):
     Parameters
     ----------
     matrix : the covariance
-    given, criterion, costs, eligible : as in `DenseInformation`
+    selection : given, criterion, costs and eligible, see `Selection`
 
     Attributes
     ----------
@@ -101,19 +101,11 @@ class StreamedInformation(InformationState):
     (array([550, 630,  47, 361]), [1000])
     """
 
-    def __init__(
-        self,
-        matrix: LowRankBlocks,
-        *,
-        given: npt.ArrayLike | None = None,
-        criterion: Criterion = "mi",
-        costs: npt.ArrayLike | None = None,
-        eligible: npt.ArrayLike | None = None,
-    ) -> None:
+    def __init__(self, matrix: LowRankBlocks, **selection: Unpack[Selection]) -> None:
         self._groups, self._run = grouped(matrix.blocks), matrix.run
         self._starts = np.array([*(group.start for group in self._groups), sum(g.n_rows for g in self._groups)])
         n, in_pool, known_gram = int(self._starts[-1]), matrix.in_pool, matrix.known_gram
-        super().__init__(n, given=given, criterion=criterion, costs=costs, eligible=eligible)
+        super().__init__(n, **selection)
         self._in_pool = np.ones(n, dtype=bool) if in_pool is None else np.asarray(in_pool, dtype=bool)
         if self._in_pool.shape != (n,):
             raise ValueError(f"in_pool must be a mask of the {n} rows, got shape {self._in_pool.shape}")
@@ -365,11 +357,8 @@ def greedy_information(
     covariance: npt.ArrayLike | LowRank | LowRankBlocks,
     n: int,
     *,
-    given: npt.ArrayLike | None = None,
-    criterion: Criterion = "mi",
-    costs: npt.ArrayLike | None = None,
-    eligible: npt.ArrayLike | None = None,
     stop_when_not_positive: bool = False,
+    **selection: Unpack[Selection],
 ) -> Picks:
     """The n variables that, taken one after the other, tell most about those not taken.
 
@@ -399,9 +388,9 @@ def greedy_information(
     """
     state: InformationState
     if isinstance(covariance, LowRank):
-        state = LowRankInformation(covariance, given=given, criterion=criterion, costs=costs, eligible=eligible)
+        state = LowRankInformation(covariance, **selection)
     elif isinstance(covariance, LowRankBlocks):
-        state = StreamedInformation(covariance, given=given, criterion=criterion, costs=costs, eligible=eligible)
+        state = StreamedInformation(covariance, **selection)
     else:
-        state = DenseInformation(covariance, given=given, criterion=criterion, costs=costs, eligible=eligible)
+        state = DenseInformation(covariance, **selection)
     return state.pick(n, stop_when_not_positive=stop_when_not_positive)

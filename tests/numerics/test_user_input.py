@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from labelwise.decisions import ClassMass
 from labelwise.models import BinaryRelevance
-from labelwise.numerics.user_arrays import as_numbers, dense_labels, sparse_labels
+from labelwise.numerics.user_input import as_numbers, dense_labels, sparse_labels
 from labelwise.records import LabelData
 
 Y = np.array([[1, np.nan], [0, 1], [1, 0]])

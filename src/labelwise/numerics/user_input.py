@@ -1,14 +1,15 @@
-"""A user's features and labels as arrays: what may be given as Y, NaN and `observed`, and what is wrong otherwise."""
+"""What a user gives: Y, NaN and `observed` as arrays, parameters of models and strategies; what is wrong is named."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-BoolArray = npt.NDArray[np.bool_]
+from labelwise.numerics.arrays import BoolArray
 
 
 def is_frame(values: Any) -> bool:
@@ -103,3 +104,36 @@ def _check_zero_one(values: npt.NDArray[Any]) -> None:
     wrong = values[(values != 0) & (values != 1)]
     if wrong.size:
         raise ValueError(f"Y must hold 0 and 1 (NaN for unknown), got {wrong[0].item()!r}")
+
+
+# -- parameters of models and strategies ------------------------------------------------------------------------------
+
+
+def check_choices(of: Any, **choices: Collection[Any]) -> None:
+    """Refuse a word or a number that is not among the choices; arrays and other objects are for others to check.
+
+    >>> from types import SimpleNamespace
+    >>> check_choices(SimpleNamespace(scale="big"), scale=("auto", "none"))
+    Traceback (most recent call last):
+    ValueError: scale must be one of 'auto', 'none', got 'big'
+    """
+    for name, allowed in choices.items():
+        value = getattr(of, name)
+        if isinstance(value, str | int | float | None) and value not in allowed:
+            raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+
+
+def check_positive(of: Any, *names: str) -> None:
+    """Refuse what is not above 0; None, where a parameter may be left out, passes."""
+    for name in names:
+        value = getattr(of, name)
+        if value is not None and not value > 0:
+            raise ValueError(f"{name} must be positive, got {value!r}")
+
+
+def check_at_least(of: Any, least: float, *names: str) -> None:
+    """Refuse what is below `least`; None, where a parameter may be left out, passes."""
+    for name in names:
+        value = getattr(of, name)
+        if value is not None and not value >= least:
+            raise ValueError(f"{name} must be at least {least}, got {value!r}")
