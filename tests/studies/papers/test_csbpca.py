@@ -22,6 +22,7 @@ from labelwise.studies.papers.csbpca import (
     times_run,
     top_sets,
 )
+from labelwise.studies.papers.engine import as_run, every
 from labelwise.studies.papers.sets import FILES, load_unit_rows, split_pool
 
 RESULTS = Path(__file__).parents[3] / "benchmarks" / "results"
@@ -75,17 +76,17 @@ def test_the_printed_sign_asks_for_the_most_certain(file):
 
 @pytest.fixture(scope="module")
 def outcomes(file):
-    def learning(method, **options):
-        return [learning_run(file, "corel5k", seed, method, 6, **options) for seed in (0, 1)]
-
-    made = {
-        "data": [data_run(file, "corel5k")],
-        "learning": [run for name in METHODS if name not in ("published", *TYPE_TWO) for run in learning(name)],
-        "period": [period_run(file, "corel5k", seed, period, 6) for seed in (0, 1) for period in (1, 50)],
-        "rates": learning("codes", n_compressed=0.25),
-        "type_two": [run for name in ("codes", "evb", *TYPE_TWO) for run in learning(name, n_labels=6)],
-        "times": [times_run(file, "corel5k", 30)],
+    one, both = {"file": file, "name": "corel5k"}, {"file": file, "name": "corel5k", "seed": (0, 1), "queries": 6}
+    main = [name for name in METHODS if name not in ("published", *TYPE_TWO)]
+    jobs = {
+        "data": every(data_run, **one),
+        "learning": every(learning_run, **both, method=main),
+        "period": every(period_run, **both, period=(1, 50)),
+        "rates": every(learning_run, **both, method="codes", n_compressed=0.25),
+        "type_two": every(learning_run, **both, method=("codes", "evb", *TYPE_TWO), n_labels=6),
+        "times": every(times_run, **one, n_rows=30),
     }
+    made = {group: [as_run(job, job.function(**job.settings)) for job in each] for group, each in jobs.items()}
     return json.loads(json.dumps(made))  # as they come back from disk
 
 

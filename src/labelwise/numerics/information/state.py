@@ -51,9 +51,7 @@ class Selection(TypedDict, total=False):
     """What may be said of a selection, besides the covariance and how many to pick."""
 
     given: npt.ArrayLike | None  # indices conditioned on from the start, say the labelled items
-    criterion: (
-        Criterion  # "mi", "entropy" (variance only), or "mi_fixed_rest" (the rest stays what it was)
-    )
+    criterion: Criterion  # "mi", "entropy" (variance only), or "mi_fixed_rest" (the rest stays what it was)
     costs: npt.ArrayLike | None  # (n,) positive, or one number
     eligible: npt.ArrayLike | None  # (n,) mask of what may be picked; what may not still belongs to the rest
 

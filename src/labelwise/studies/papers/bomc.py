@@ -162,7 +162,7 @@ def learning_run(
     train, test = cut(rows, split, seed, name)
     test = test if most is None else test[:most]
     sizes = [len(train)] if split == "official" else training_sizes(min(len(train), most or len(train)))
-    outcome: Outcome = {"set": name, "seed": seed, "learner": learner, "labels": rows.Y.shape[1], "rows": sizes}
+    outcome: Outcome = {"labels": rows.Y.shape[1], "rows": sizes}
     parts: list[Outcome] = []
     for n in sizes:
         data = weigh(rows, train[:n], test, by_rows=name != "rcv1sub1")
@@ -258,9 +258,6 @@ def threshold_run(folder: str, name: str, seed: int, learner: str) -> Outcome:
     thresholds = 1 / (1 + np.exp(-np.linspace(-8, 4, N_THRESHOLDS)))
     curves = [_at_threshold(p, data.truth, threshold, shown) for threshold in thresholds]
     return {
-        "set": name,
-        "seed": seed,
-        "learner": learner,
         "judged": int(judged.sum()),
         "best": TunedThreshold.fit(p.probabilities()[:, judged], data.truth[:, judged]).held_out_score,
         "f1": {rule: macro_f1(result.sets[:, judged], data.truth[:, judged]).value for rule, result in scored.items()},

@@ -152,7 +152,6 @@ def data_run(file: str, name: str) -> Outcome:
     """Table 1: rows and labels that are left by the paper's rule, and by the one used here."""
     by_rule, used = load_unit_rows(file, name, share=0.005), load_unit_rows(file, name)
     return {
-        "set": name,
         "rule": [by_rule.n_items, by_rule.n_labels],
         "used": [used.n_items, used.n_labels],
         "share": LABEL_SHARE[name],
@@ -176,9 +175,6 @@ def learning_run(
         curve.append({"queries": asked, **scores_of(beliefs, parts)})
     rate = getattr(beliefs, "target_weights", lambda: np.empty(0))().size / parts.test.n_labels
     return {
-        "set": name,
-        "method": method,
-        "seed": seed,
         "n_compressed": options.get("n_compressed", RATE),
         "curve": curve,
         "cpu_seconds": process_time() - began,
@@ -218,7 +214,7 @@ def period_run(file: str, name: str, seed: int, period: int, queries: int) -> Ou
         model.partial_fit(X[row], Y[row])
         if asked % (queries // 3) == 0:
             curve.append({"queries": asked, **scores_of(model.posterior(parts.test.X), parts)})
-    return {"set": name, "seed": seed, "period": period, "curve": curve, "cpu_seconds": process_time() - began}
+    return {"curve": curve, "cpu_seconds": process_time() - began}
 
 
 def times_run(file: str, name: str, n_rows: int) -> Outcome:
@@ -232,7 +228,7 @@ def times_run(file: str, name: str, n_rows: int) -> Outcome:
         model = codes_gp(gp="separate", bpca="pca", n_targets=8, optimizer=optimizer, restarts=3, random_state=0)
         model.fit(X, Y)
         found[optimizer] = [(process_time() - began) / model.n_targets_, model.log_posterior_ / model.n_targets_]
-    return {"set": name, "n_rows": n_rows, "found": found}
+    return {"found": found}
 
 
 def scores_of(beliefs: LabelPosterior, parts: PoolSplit) -> Outcome:

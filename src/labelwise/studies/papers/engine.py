@@ -53,6 +53,11 @@ def with_files(folder: Path, files: Mapping[str, str], jobs: Iterable[Job]) -> l
 # -- runs -------------------------------------------------------------------------------------------------------------
 
 
+def as_run(job: Job, outcome: Outcome) -> Outcome:
+    """What a job was given, with the name of its set as `set`, and what came of it."""
+    return {"set": job.settings.get("name"), **job.settings, **outcome}
+
+
 class Runs(list[Outcome]):
     """The outcomes of jobs, in the order of the plan.
 

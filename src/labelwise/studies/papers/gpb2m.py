@@ -153,15 +153,14 @@ def jobs(quick: bool, shared: Path | None) -> Plan:
 def shapes_run(seed: int, model: str) -> Outcome:
     """Figure 5: 200 items of the synthetic set, area under the ROC curve by kind of label."""
     made = mixture(seed, **MIXTURES[model]) if model in MIXTURES else RIVALS[model](seed)
-    return {"seed": seed, "model": model, **_on_shapes(made, seed, N_TRAIN)}
+    return _on_shapes(made, seed, N_TRAIN)
 
 
 def sizes_run(seed: int, n_train: int, n_components: int, prune_ratio: float) -> Outcome:
     """How many components, and how many to drop: figure 6g and section 4.2."""
     made = mixture(seed, n_components=n_components, prune_ratio=prune_ratio, restarts=1, gate="variational")
     found = _on_shapes(made, seed, n_train)
-    settings = {"n_train": n_train, "n_components": n_components, "prune_ratio": prune_ratio}
-    return {"seed": seed, **settings, "kept": made.n_components_, **found}
+    return {"kept": made.n_components_, **found}
 
 
 def _on_shapes(model: Any, seed: int, n_train: int) -> Outcome:
@@ -221,10 +220,6 @@ def campaign_run(file: str, least: int, name: str, seed: int, rounds: int, model
         curve.append(evaluate(beliefs, truth))
     by_label = ((beliefs[:, [j]], truth[:, [j]]) for j in range(truth.shape[1]))
     return {
-        "set": name,
-        "seed": seed,
-        "model": model,
-        "questions": questions,
         "labels": truth.shape[1],
         "seconds": perf_counter() - began,
         "items": [N_START + BATCH * number for number in range(rounds + 1)],

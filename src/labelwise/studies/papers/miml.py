@@ -113,7 +113,7 @@ def toy_run(seed: int, decoder: str, strategy: str) -> Outcome:
     model = DECODERS[decoder](kernel="rbf", scale="none", random_state=seed)
     schedule = Schedule(start=20, rounds=5, batch=5)
     result = simulate(pool, model=model, strategy=STRATEGIES[strategy](), schedule=schedule, seed=seed, test=test)
-    return _curve(result.rows) | {"decoder": decoder, "strategy": strategy, "seed": seed, "items": result.items()}
+    return _curve(result.rows) | {"items": result.items()}
 
 
 def set_run(file: str, name: str, seed: int, decoder: str, strategy: str) -> Outcome:
@@ -127,7 +127,7 @@ def set_run(file: str, name: str, seed: int, decoder: str, strategy: str) -> Out
     model = DECODERS[decoder](kernel="linear", random_state=seed)
     result = simulate(data, model=model, strategy=STRATEGIES[strategy](), schedule=schedule, seed=seed, test=test)
     last = {k: result.rows[-1][k] for k in ("precision_at_1", "precision_at_2", "precision_at_3")}
-    return _curve(result.rows) | {"set": name, "decoder": decoder, "strategy": strategy, "seed": seed} | last
+    return _curve(result.rows) | last
 
 
 def inference_run(file: str, name: str, seed: int) -> Outcome:
@@ -143,8 +143,6 @@ def inference_run(file: str, name: str, seed: int) -> Outcome:
     variances = [b.variances() for b in beliefs]
     logs = [-np.log(v) for v in variances]
     return {
-        "set": name,
-        "seed": seed,
         "correlation": float(np.corrcoef(means[0].ravel(), means[1].ravel())[0, 1]),
         "larger": float((variances[0] > variances[1]).mean()),
         "ratio": float(np.median(variances[1] / variances[0])),
@@ -165,7 +163,7 @@ def time_run(file: str, name: str, n_pool: int) -> Outcome:
         fitted = perf_counter()
         MutualInformation().choose(beliefs, sp.csr_array(pool.Y.shape, dtype=bool), n, np.random.default_rng(0))
         chosen = perf_counter()
-    return {"set": name, "labels": data.n_labels, "pool": n_pool, "fit": fitted - began, "choose": chosen - fitted}
+    return {"labels": data.n_labels, "pool": n_pool, "fit": fitted - began, "choose": chosen - fitted}
 
 
 def diagnosis_run(file: str, name: str, seed: int, rule: str) -> Outcome:
@@ -183,7 +181,7 @@ def diagnosis_run(file: str, name: str, seed: int, rule: str) -> Outcome:
         curve.append(float(sample_f1(sets, truth)))
         rows, labels = _next_labels(rule, now, known, model.thresholds_, rng)
         known[rows, labels] = True
-    return {"set": name, "rule": rule, "seed": seed, "f1": curve}
+    return {"f1": curve}
 
 
 def generalised_run(file: str, name: str, seed: int, strategy: str) -> Outcome:
@@ -193,12 +191,7 @@ def generalised_run(file: str, name: str, seed: int, strategy: str) -> Outcome:
     model = CompressedLabelGP(projection="identity", kernel="linear", random_state=seed)
     asked = PAIR_STRATEGIES[strategy]()
     result = simulate(data, model=model, strategy=asked, schedule=schedule, seed=seed, decision=Threshold(0.5))
-    return _curve(result.rows) | {
-        "set": name,
-        "strategy": strategy,
-        "seed": seed,
-        "f1": [r["sample_f1"] for r in result.rows],
-    }
+    return _curve(result.rows) | {"f1": [r["sample_f1"] for r in result.rows]}
 
 
 def _next_labels(

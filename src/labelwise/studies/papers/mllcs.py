@@ -127,10 +127,6 @@ def half_run(folder: str, name: str, seed: int, method: str, share: float | None
     if method in RANKS_UNSEEN_LAST:
         scores[:, problem.unseen] = -np.inf
     return {
-        "set": name,
-        "seed": seed,
-        "method": method,
-        "share": share,
         "seconds": fitted - began,
         "joint": precisions(scores, problem.truth),
         "unseen": None if method in RANKS_UNSEEN_LAST else precisions(*problem.on_unseen(scores)),
@@ -148,7 +144,7 @@ def sweeps_run(folder: str, name: str, seed: int, most: int) -> Outcome:
         scores = ranking(model.fit(problem.train.X, problem.Y, problem.observed).posterior(problem.test.X))
         joint.append(precision_at(scores, problem.truth, 1))
         unseen.append(precision_at(*problem.on_unseen(scores), 1))
-    return {"set": name, "seed": seed, "sweeps": steps, "joint": joint, "unseen": unseen}
+    return {"sweeps": steps, "joint": joint, "unseen": unseen}
 
 
 def standard_run(folder: str, name: str, method: str) -> Outcome:
@@ -160,7 +156,7 @@ def standard_run(folder: str, name: str, method: str) -> Outcome:
     elif not FACTORS[name]:
         model.set_params(n_iterations=20)
     scores = ranking(model.fit(train.X, train.Y.toarray()).posterior(test.X))
-    return {"set": name, "method": method, "joint": precisions(scores, test.Y.toarray())}
+    return {"joint": precisions(scores, test.Y.toarray())}
 
 
 def missing_run(folder: str, name: str, seed: int, kept: float) -> Outcome:
@@ -180,7 +176,7 @@ def missing_run(folder: str, name: str, seed: int, kept: float) -> Outcome:
         label: precisions(ranking(model.fit(train.X[rows], Y, observed).posterior(test.X)), truth)
         for label, model in models.items()
     }
-    return {"set": name, "seed": seed, "kept": kept, "found": found}
+    return {"found": found}
 
 
 def time_run(folder: str, name: str) -> Outcome:
@@ -194,7 +190,7 @@ def time_run(folder: str, name: str) -> Outcome:
         _, few, many = (_seconds(model.set_params(n_iterations=n), problem) for n in (1, 2, 17))  # the first compiles
         found[method] = (many - few) / 15
     sketched = _seconds(Transfer(cooccurrence=counts, random_state=0), problem)
-    return {"set": name, "n_factors": k, "per_sweep": found, "sketched": sketched}
+    return {"n_factors": k, "per_sweep": found, "sketched": sketched}
 
 
 def _seconds(model: Any, problem: LabelSplit) -> float:
@@ -244,7 +240,7 @@ def label_run(folder: str, name: str, seed: int) -> Outcome:
     known = np.sort(common[common != label][:MOST_KNOWN_LABELS])
     like = {train.label_names[j]: float(counts[j, label] / max(counts[j, j], 1.0)) for j in known}
     follow = partial(_curve, pool, known, label, test.X, truth[:, [label]])
-    about = {"set": name, "seed": seed, "label": train.label_names[label], "share": float(truth[:, label].mean())}
+    about = {"label": train.label_names[label], "share": float(truth[:, label].mean())}
     answers = list(range(0, ANSWERS_AFTER + 1, BATCH))
     return {**about, "answers": answers, "guess": follow(like), "nothing": follow(None)}
 

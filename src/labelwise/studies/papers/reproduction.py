@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from labelwise.studies.jobs import run_jobs, saved_outcome
-from labelwise.studies.papers.engine import Claim, Exhibit, Paper, Verdict, picture
+from labelwise.studies.papers.engine import Claim, Exhibit, Paper, Verdict, as_run, picture
 from labelwise.studies.papers.figures import draw_verdicts
 from labelwise.studies.report import Cell, Section, write_report
 from labelwise.studies.study import package_versions
@@ -77,7 +77,7 @@ def account_for(paper: Paper, folder: Path, *, quick: bool = False, shared: Path
     """What the folder holds of a paper; nothing is computed."""
     plan = paper.jobs(quick, shared)
     found = {
-        name: [outcome for job in jobs if (outcome := saved_outcome(job, folder / "jobs")) is not None]
+        name: [as_run(job, outcome) for job in jobs if (outcome := saved_outcome(job, folder / "jobs")) is not None]
         for name, jobs in plan.items()
     }
     unfinished = [name for name, jobs in plan.items() if len(found[name]) < len(jobs)]
