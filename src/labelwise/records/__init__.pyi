@@ -1,7 +1,7 @@
 from labelwise.numerics.blocks import Block as Block
 from labelwise.numerics.blocks import Kind as Kind
 from labelwise.numerics.blocks import join_columns as join_columns
-from labelwise.numerics.user_arrays import is_frame as is_frame
+from labelwise.numerics.user_input import is_frame as is_frame
 from labelwise.records.asking import Answer as Answer
 from labelwise.records.asking import Question as Question
 from labelwise.records.asking import Suggestion as Suggestion
