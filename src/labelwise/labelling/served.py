@@ -71,21 +71,7 @@ class ServedProject:
         with self.store.reading() as connection:
             names, labels = item_names(connection), read_labels(connection).all_names
             found, times = read_events(connection), read_timings(connection)
-        return [
-            Event(
-                id=row.id,
-                at=row.at,
-                who=row.who,
-                kind=row.kind,
-                item=names[row.item],
-                asked=None if row.asked == WHOLE_ITEM else labels[row.asked],
-                reason=row.reason,
-                values={labels[label]: None if value < 0 else bool(value) for label, value in said.items()},
-                undoes=row.undoes,
-                timing=times.get(row.id),
-            )
-            for row, said in found
-        ]
+        return [event_of(row, said, labels, item=names[row.item], timing=times.get(row.id)) for row, said in found]
 
     def label_names(self) -> list[str]:
         """The labels in use."""
@@ -189,3 +175,10 @@ def _settings(stored: Any, location: str) -> Settings:
         return Settings(**stored)
     except (TypeError, ValueError) as error:
         raise StoreError(f"{location} is damaged: its settings cannot be read ({error}); restore a copy") from None
+
+
+def event_of(row: Any, said: Mapping[int, int], labels: Mapping[int, str], *, item: str, **more: Any) -> Event:
+    """A row of the store and what was said with it, by label number, as an event by names."""
+    asked = None if row.asked == WHOLE_ITEM else labels[row.asked]
+    values = {labels[label]: None if value < 0 else bool(value) for label, value in said.items()}
+    return Event(row.id, row.at, row.who, row.kind, item, asked, row.reason, values, row.undoes, **more)

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 
 from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.items.blind import Hidden, as_seen, hidden_from, hidden_in_search, places, seen_events
-from labelwise.labelling.records import unpack_reasons
-from labelwise.labelling.served import ServedProject
+from labelwise.labelling.records import Event, unpack_reasons
+from labelwise.labelling.served import ServedProject, event_of
 from labelwise.labelling.store.browsing import (
     answerers,
     answerers_of,
@@ -26,7 +26,7 @@ from labelwise.labelling.store.events import read_votes
 from labelwise.labelling.store.items import item_ids, items_by_number, known_items, show_item
 from labelwise.labelling.store.labels import StoredLabels, read_labels
 from labelwise.labelling.store.questions import highest_rank, items_asked_at_random
-from labelwise.labelling.store.schema import NO, WHOLE_ITEM, YES
+from labelwise.labelling.store.schema import NO, YES
 from labelwise.labelling.training.snapshot import Snapshot, SnapshotReader
 from labelwise.labelling.training.votes import UNKNOWN, History
 from labelwise.records.asking import Suggestion
@@ -109,28 +109,13 @@ class LabelOfItem:
 
 
 @dataclass(frozen=True)
-class PastEvent:
-    """One thing that happened to an item; `taken_back` by an event of that number."""
-
-    id: int
-    at: float
-    who: str
-    kind: str
-    asked: str | None
-    reason: str
-    values: Mapping[str, bool | None]
-    undoes: int | None
-    taken_back: int | None
-
-
-@dataclass(frozen=True)
 class ItemPage:
     """An item with its labels and everything that happened to it, oldest first."""
 
     name: str
     content: Any
     labels: tuple[LabelOfItem, ...]
-    events: tuple[PastEvent, ...]
+    events: tuple[Event, ...]
 
     @property
     def hides(self) -> bool:
@@ -262,7 +247,7 @@ class Browser:
                 LabelOfItem(each, _word(code), _number(p), said.get(label, {}), label in closed)
                 for label, each, code, p in rows
             ),
-            _past(seen_events(events, closed, viewer), labels.all_names),
+            _past(name, seen_events(events, closed, viewer), labels.all_names),
         )
 
     def standing_of(self, names: Sequence[str]) -> dict[str, tuple[tuple[LabelOfItem, ...], float | None]]:
@@ -399,22 +384,9 @@ def _found(
     )
 
 
-def _past(events: list[tuple[sa.Row, dict[int, int]]], names: Mapping[int, str]) -> tuple[PastEvent, ...]:
+def _past(item: str, events: list[tuple[sa.Row, dict[int, int]]], names: Mapping[int, str]) -> tuple[Event, ...]:
     undone = {row.undoes: row.id for row, _ in events if row.undoes is not None}
-    return tuple(
-        PastEvent(
-            id=row.id,
-            at=row.at,
-            who=row.who,
-            kind=row.kind,
-            asked=None if row.asked == WHOLE_ITEM else names[row.asked],
-            reason=row.reason,
-            values={names[label]: _word(value) for label, value in said.items()},
-            undoes=row.undoes,
-            taken_back=undone.get(row.id),
-        )
-        for row, said in events
-    )
+    return tuple(event_of(row, said, names, item=item, taken_back=undone.get(row.id)) for row, said in events)
 
 
 def _word(code: int) -> bool | None:

@@ -9,7 +9,6 @@ O(k² q) for a sweep over all. Equation numbers are those of docs/mathematics/re
 # The functions that numba compiles learn their types from the arguments, tuples of arrays.
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numba
@@ -24,8 +23,7 @@ MINIMUM_GAIN = 1e-7  # twice the rise of the log marginal likelihood, in nats, b
 _STOP, _ADD, _REESTIMATE, _DELETE = 0, 1, 2, 3
 
 
-@dataclass(frozen=True, eq=False)
-class FastRecovery:
+class FastRecovery(NamedTuple):
     """The most likely sparse Gaussian belief about the labels of each item.
 
     Labels outside an item's model have mean 0 and variance 0, and infinite `precision`; known labels keep their
@@ -80,7 +78,7 @@ def recover_fast(
     gram = projection.T @ projection if gram is None else gram  # (q, q)
     correlation = (compressed.mean - explained) @ projection  # (n, q), ρ
     mean = np.zeros((n, q)) if known is None else known.values()
-    result = _Result(mean, np.zeros((n, q)), np.full((n, q), np.inf), mean.copy(), np.zeros(n, dtype=np.intp))
+    result = FastRecovery(mean, np.zeros((n, q)), np.full((n, q), np.inf), mean.copy(), np.zeros(n, dtype=np.intp))
     _recover_items(
         np.ascontiguousarray(gram, dtype=np.float64),
         _Problem(correlation.astype(np.float64), 1.0 / compressed.variance.astype(np.float64), free),
@@ -88,7 +86,7 @@ def recover_fast(
         result,
         numba.get_num_threads(),
     )
-    return FastRecovery(*result)
+    return result
 
 
 def smoothed_score(
@@ -121,14 +119,6 @@ class _Limits(NamedTuple):
     max_active: int
     max_steps: int
     residual_weight: float
-
-
-class _Result(NamedTuple):
-    mean: FloatArray
-    variance: FloatArray
-    precision: FloatArray
-    score: FloatArray
-    n_steps: Any
 
 
 class _State(NamedTuple):
