@@ -477,3 +477,23 @@ def test_a_new_project_learns_from_the_file_what_its_labels_mean(folder, name, c
     with Project("q.db") as project:
         said = [(label.name, label.description) for label in project.labels()]
     assert said == [("red", "the colour" if name.startswith("meant") else ""), ("vehicle", "")]
+
+
+def test_vectors_by_an_encoder_or_from_a_file(folder):
+    made = ("--items", "docs.csv", "--text", "body", "--labels", "labels.txt")
+    run("new", "embedded.db", *made, "--embed", "letter_encoder:Letters")
+    assert (
+        "0 of 36 texts have vectors; until all have, the model learns from words" in run("status", "embedded.db").stdout
+    )
+    run("serve-worker", "embedded.db", "--once")
+    assert "have vectors" not in run("status", "embedded.db").stdout
+    with Project("embedded.db") as project:
+        assert [block.kind for block in project.campaign().data.blocks] == ["words", "vectors"]
+    np.savez("v.npz", vectors=np.eye(36)[::-1], ids=[f"d{n}" for n in range(36)][::-1])
+    run("new", "given.db", *made, "--embeddings", "v.npz")
+    with Project("given.db") as project:
+        block = project.campaign().data.blocks[1]
+        np.testing.assert_array_equal(block.of(project.campaign().data.X).toarray(), np.eye(36))
+    np.save("short.npy", np.eye(3))
+    refused = run("new", "refused.db", *made, "--embeddings", "short.npy", code=2)
+    assert "there are 3 vectors for 36 items" in refused.stderr and not (folder / "refused.db").exists()

@@ -32,6 +32,12 @@ def new(
     items: Annotated[str, typer.Option(help="csv, jsonl, parquet, ARFF, libsvm, ... or a folder of pictures.")],
     labels: Annotated[str | None, typer.Option(help="File of labels, or names by comma. csv, json: see docs.")] = None,
     text: Annotated[str | None, typer.Option(help="Column of text to learn from.")] = None,
+    embed: Annotated[
+        str | None, typer.Option(help="Encoder of the text: minilm, or package.module:name. Made by the worker.")
+    ] = None,
+    embeddings: Annotated[
+        str | None, typer.Option(help="Vectors of the items: .npy, .npz, .parquet or a column of lists.")
+    ] = None,
     known: Annotated[
         str | None, typer.Option(help="Column that lists known labels, or 0/1/blank columns by comma.")
     ] = None,
@@ -78,16 +84,21 @@ def new(
     A blank cell of known labels (or NaN, NA, null) means that nothing is known about the item, not that it has no
     label.
 
+    Vectors by --embed are made in pauses of the worker; the campaign begins with words, and vectors join when all are
+    ready. With --embeddings, --embed says which encoder made them.
+
     **Examples**
 
     ```
     labelwise new tickets.db --items tickets.csv --text body --labels labels.txt
+    labelwise new tickets.db --items tickets.csv --text body --labels labels.txt --embed minilm
     labelwise new photos.db --items photos/ --labels cat,dog,outdoors
     labelwise new genes.db --items yeast.arff --strategy uncertainty_pairs
     labelwise new postgresql://me@server/tickets --items tickets.jsonl --text body --known tags
     ```
     """
     check_extras()
+    from labelwise.data import with_vectors  # slow to import
     from labelwise.labelling import Project, Settings  # needs the extras just looked for
     from labelwise.labelling.exchange.sources import PICTURES_FIELD, is_folder, read_label_list, read_pool
     from labelwise.labelling.figures.wording import counted
@@ -120,8 +131,11 @@ def new(
             notice=print_notice,
             **csv_options(encoding, delimiter, label_separator),
         )
+        if embeddings is not None:
+            data = with_vectors(data, embeddings, encoder=embed or "")
         images = PICTURES_FIELD if is_folder(items) else None
-        with Project.create(project, data, text=text, images=images, **settings) as made:
+        made_here = embed if embeddings is None else None
+        with Project.create(project, data, text=text, images=images, embed=made_here, **settings) as made:
             where = made.store.shown
     known_entries = f", {counted(data.n_observed, 'label')} known" if data.n_observed else ""
     typer.echo(f"{where}: {counted(data.n_items, 'item')}, {counted(data.n_labels, 'label')}{known_entries}")

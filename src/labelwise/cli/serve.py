@@ -115,7 +115,7 @@ def serve_worker(
     with opened(project) as found:
         worker = found.worker(on_event=errors.print)
         try:
-            worker.run(until=(lambda: found.is_settled) if once else (lambda: False), patient=not once)
+            worker.run(until=lambda: once and found.is_settled and not worker.is_encoding, patient=not once)
         except KeyboardInterrupt:
             errors.print("stopped; the questions made so far stay ready")
         worker.keep_model()

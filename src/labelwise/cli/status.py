@@ -68,7 +68,15 @@ def report(
 
 
 def _print(now: Status) -> None:
-    from labelwise.labelling.figures.wording import counted, miss_line, roughly, standing_lines, unlearnt, why_no_f1
+    from labelwise.labelling.figures.wording import (
+        counted,
+        encoding_line,
+        miss_line,
+        roughly,
+        standing_lines,
+        unlearnt,
+        why_no_f1,
+    )
 
     grid = Grid("label", "yes", "no", "unsure", "share", "agreement")
     for label in now.labels:
@@ -100,6 +108,8 @@ def _print(now: Status) -> None:
             else "labelwise predict learns them first, and so does serve-worker --once"
         )
         typer.echo(f"{unlearnt(now.unseen)}: {cure}")
+    if line := encoding_line(now.encoding):
+        typer.echo(line)
     if now.trouble:
         typer.secho(now.trouble, fg="red")
 

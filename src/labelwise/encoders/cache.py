@@ -14,7 +14,7 @@ import numpy as np
 from labelwise.encoders.base import NamedEncoder, Vectors
 from labelwise.files import cache_folder, replacing
 
-AT_ONCE = 512  # texts that are encoded, and then kept in a file of their own, at a time
+AT_ONCE, KEPT_AT_ONCE = 256, 1024  # texts that are encoded at a time, and that are then kept in a file of their own
 KEY_BYTES = 16
 
 
@@ -110,12 +110,36 @@ def encode_cached(
     return cache.get(texts)
 
 
-def fill_cache(encoder: NamedEncoder, texts: Sequence[str], cache: CachedVectors) -> Iterator[int]:
-    """Compute what is missing, some at a time; after each, how many of the texts are done."""
+def fill_cache(
+    encoder: NamedEncoder, texts: Sequence[str], cache: CachedVectors, at_once: int = AT_ONCE
+) -> Iterator[int]:
+    """Compute what is missing, some at a time; before the first and after each, how many of the texts are done.
+
+    All of them are done only when all are kept. What is not kept yet is kept where the iterator is closed.
+    """
     cache.refresh()
     todo = sorted(cache.missing(texts), key=len)  # texts of one length go through an encoder fastest together
-    for start in range(0, len(todo), AT_ONCE):
-        yield len(texts) - len(todo) + start
-        part = todo[start : start + AT_ONCE]
-        cache.add(part, encoder.encode(part))
+    before = len(texts) - len(todo)
+    made: list[Vectors] = []
+    kept = done = 0
+
+    def keep() -> int:
+        if made:
+            cache.add(todo[kept:done], np.concatenate(made))
+            made.clear()
+        return done
+
+    if todo:
+        yield before
+    try:
+        while done < len(todo):
+            part = todo[done : done + at_once]
+            made.append(encoder.encode(part))
+            done += len(part)
+            if done - kept >= KEPT_AT_ONCE or done == len(todo):
+                kept = keep()
+            if done < len(todo):
+                yield before + done
+    finally:
+        kept = keep()
     yield len(texts)

@@ -18,9 +18,10 @@ import sqlalchemy as sa
 from labelwise.campaign import Campaign
 from labelwise.campaign.standing import Standing
 from labelwise.decisions import Threshold
+from labelwise.encoders import as_encoder
 from labelwise.labelling.errors import NothingToAsk, ProjectError, WorkerBusy
 from labelwise.labelling.exchange.sources import as_the_project, read_new
-from labelwise.labelling.items.features import Featurizer, pack
+from labelwise.labelling.items.features import Featurizer, pack, pack_vectors
 from labelwise.labelling.items.pictures import picture_folders, portable
 from labelwise.labelling.leases import MOST_HELD
 from labelwise.labelling.records import Event, Lease, Receipt, Settings
@@ -54,7 +55,7 @@ from labelwise.labelling.training.locks import only_worker, worker_is_running
 from labelwise.labelling.training.model_files import TrainedLabeller
 from labelwise.labelling.training.worker import Worker, labeller_of, model_path
 from labelwise.posterior import FloatArray
-from labelwise.records import Answer, Costs, LabelData
+from labelwise.records import Answer, Block, Costs, LabelData
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +103,7 @@ class Project(ServedProject):
         *,
         text: str | None = None,
         images: str | None = None,
+        embed: str | None = None,
         **settings: Any,
     ) -> Project:
         """Make a project from items and labels, with the labels that are known already.
@@ -112,9 +114,12 @@ class Project(ServedProject):
         data : LabelData
         text, images : the field of `data.items` to make features of, or "" if the item itself is the text or picture
             Without either, `data.X` is kept as the features.
+        embed : an encoder of the texts by its name or import path, see docs/features.md
+            Vectors are made by the worker and join the words when all are ready. With `text`, a block of vectors in
+            `data` is kept, too; give one or the other.
         settings : see `labelwise.labelling.Settings.of`; the defaults are those of a `labelwise.Campaign`
         """
-        chosen = Settings.of(**settings, features=_features(data, text, images))
+        chosen = Settings.of(**settings, features=_features(data, text, images, embed))
         Featurizer(chosen.features).fit(data.items or ())  # texts without a word are told before anything is made
         store = Store.create(location)
         with store.writing() as connection:
@@ -138,7 +143,7 @@ class Project(ServedProject):
         n = min(n, MOST_HELD)
         leases = self.service.ask(who, n)
         if len(leases) < n and not worker_is_running(self.store):
-            self.refresh()
+            self.refresh(encode=False)
             leases = self.service.ask(who, n)
         return leases
 
@@ -154,10 +159,13 @@ class Project(ServedProject):
         with self.store.writing() as connection:
             return _record(connection, list(events))
 
-    def refresh(self) -> None:
-        """Train on all answers so far and prepare questions, in this process."""
+    def refresh(self, *, encode: bool = True) -> None:
+        """Train on all answers so far and prepare questions, in this process.
+
+        With `encode`, vectors that the project wants of its texts are made first, which may take long.
+        """
         worker = self.worker()
-        while worker.step():
+        while worker.step() or (encode and worker.encode_some()):
             pass
         worker.keep_model()
 
@@ -218,7 +226,9 @@ class Project(ServedProject):
         labeller = self.model()
         data = self.labelled() if items is None else read_new(items, self.settings, labeller.label_names, id, **csv)
         contents = data.items if data.items is not None else (None,) * data.n_items
-        X = data.X if self.settings.features["kind"] == "numbers" else None
+        X, vectors = (data.X if self.settings.features["kind"] == "numbers" else None), _vectors_block(data)
+        if "vectors" in self.settings.features and vectors is not None:
+            X = vectors.of(data.X)
         beliefs = labeller.posterior(contents, X)
         sets = labeller.decide(beliefs, threshold=threshold, every_label=every_label)
         learnt = labeller.learnt_labels() | every_label
@@ -324,17 +334,39 @@ def _codes(event: Event, labels: StoredLabels) -> dict[int, int]:
     return values
 
 
-def _features(data: LabelData, text: str | None, images: str | None) -> dict[str, Any]:
+def _features(data: LabelData, text: str | None, images: str | None, embed: str | None) -> dict[str, Any]:
     if text is not None and images is not None:
         raise ProjectError("features are made of text or of images, not of both; leave one out")
     for kind, field in (("text", text), ("images", images)):
         if field is not None:
             if data.items is None:
                 raise ProjectError(f"there are no items to make features of by {kind}={field!r}")
-            return {"kind": kind, "field": field or None}
+            return {"kind": kind, "field": field or None} | (_beside_words(data, embed) if kind == "text" else {})
+    if embed is not None:
+        raise ProjectError(f"embed={embed!r} makes vectors of texts: say which field holds them by text=")
     spec: dict[str, Any] = {"kind": "numbers", "width": data.n_features, "sparse": bool(sp.issparse(data.X))}
     spec |= {"blocks": [asdict(block) for block in data.blocks]} if data.blocks else {}
     return spec if data.feature_names is None else {**spec, "names": list(data.feature_names)}
+
+
+def _beside_words(data: LabelData, embed: str | None) -> dict[str, Any]:
+    """Vectors beside the words of a text: by an encoder, or as they came with the data."""
+    given = _vectors_block(data)
+    if embed is None:
+        return {} if given is None else {"vectors": {"width": given.width, "encoder": given.encoder}}
+    if given is not None:
+        raise ProjectError(f"the data has vectors, {given.name!r}, already; leave out embed={embed!r} or the vectors")
+    if not isinstance(embed, str):
+        raise ProjectError(f"a project keeps its encoder by name: write 'package.module:name', not {embed!r}")
+    as_encoder(embed).load()  # one that is not there is told before anything is made
+    return {"embed": embed}
+
+
+def _vectors_block(data: LabelData) -> Block | None:
+    found = [block for block in data.blocks if block.kind == "vectors"]
+    if len(found) > 1:
+        raise ProjectError(f"the data has {len(found)} blocks of vectors; a project with text keeps one: join them")
+    return found[0] if found else None
 
 
 def _add_data(connection: sa.Connection, data: LabelData, settings: Settings, folder: Path | None) -> int:
@@ -346,6 +378,13 @@ def _add_data(connection: sa.Connection, data: LabelData, settings: Settings, fo
         if settings.features["sparse"] != bool(sp.issparse(X)):
             X = sp.csr_array(X) if settings.features["sparse"] else X.toarray()
         numbers = pack(X)
+    elif "vectors" in settings.features:
+        block, width = _vectors_block(data), settings.features["vectors"]["width"]
+        if block is not None and block.width != width:
+            raise ProjectError(
+                f"the vectors have {block.width} numbers, those of the project {width}: encode them alike"
+            )
+        numbers = numbers if block is None else pack_vectors(block.of(data.X))
     kept = [portable(content, folder) for content in contents]
     number_of = known_items(connection, data.item_ids)
     _check_same(connection, number_of, data.item_ids, kept, numbers)

@@ -16,6 +16,7 @@ from labelwise.labelling.missed import MissRates
 from labelwise.labelling.records import Settings
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.store.browsing import answers_by_day, count_answered_items, next_questions
+from labelwise.labelling.store.engine import read_value
 from labelwise.labelling.store.events import read_given_answers, read_votes, recent_times, time_totals, voters_count
 from labelwise.labelling.store.items import count_items
 from labelwise.labelling.store.labels import StoredLabels, read_labels
@@ -23,6 +24,7 @@ from labelwise.labelling.store.questions import count_ready, open_leases
 from labelwise.labelling.store.schema import NO, UNSURE, WHOLE_ITEM, YES
 from labelwise.labelling.store.trainings import last_good, last_training, read_course
 from labelwise.labelling.training.locks import worker_is_running
+from labelwise.labelling.training.vectors import ENCODING
 from labelwise.records.asking import CONTROL, check_goals
 from labelwise.records.learning_curve import LearningCurve, Outlook
 
@@ -110,6 +112,8 @@ class Status:
     trouble : what is wrong, if anything is
     days : days since 1970 (UTC), every one from the first to the last answer
     by_person : for each person, as many numbers of answers
+    encoding : how many ("done") of how many texts ("of") have vectors, and why no more get any ("trouble"), until all
+        have them; None where the project wants none
     """
 
     items: int
@@ -138,6 +142,7 @@ class Status:
     outlook: Outlook | None
     following: NextQuestions
     trained_at: float | None
+    encoding: Mapping[str, Any] | None
 
     def seen_by(self, who: str | None) -> Status:
         """The same with the times and misses of one person alone, beside the sum; None sees everybody's."""
@@ -221,7 +226,14 @@ def status_of(
             outlook=outlook,
             following=_following(connection, labels),
             trained_at=None if good is None else good.finished_at,
+            encoding=_encoding(connection, settings),
         )
+
+
+def _encoding(connection: sa.Connection, settings: Settings) -> dict[str, Any] | None:
+    if "embed" not in settings.features:
+        return None
+    return read_value(connection, ENCODING) or {"done": 0, "of": count_items(connection), "trouble": None}
 
 
 def _by_day(counted: list[tuple[int, str, int]]) -> tuple[range, dict[str, tuple[int, ...]]]:

@@ -50,6 +50,22 @@ def miss_line(misses: Any) -> str:
     return f"{misses.who} missed {misses.missed:,} of {checked} when picking, as far as checked: {about}"
 
 
+def encoding_line(encoding: Mapping[str, Any] | None) -> str | None:
+    """How far the vectors of the texts are; None where there is nothing to wait for.
+
+    >>> encoding_line({"done": 1200, "of": 8000, "trouble": None})
+    '1200 of 8000 texts have vectors; until all have, the model learns from words'
+    """
+    if encoding is None or (encoding["done"] == encoding["of"] and not encoding["trouble"]):
+        return None
+    why = (
+        f"no more are made: {encoding['trouble']}"
+        if encoding["trouble"]
+        else "until all have, the model learns from words"
+    )
+    return f"{encoding['done']} of {encoding['of']} texts have vectors; {why}"
+
+
 def unlearnt(answers: int) -> str:
     """How far behind the answers a model is.
 

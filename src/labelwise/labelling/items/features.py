@@ -12,8 +12,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from labelwise.encoders import as_encoder, encode_cached
 from labelwise.labelling.errors import ProjectError
-from labelwise.records import Block, Features
+from labelwise.posterior import FloatArray
+from labelwise.records import Block, Features, join_columns
 
 SIDE = 16  # pixels of a picture's side, as a model sees it
 KINDS = ("text", "images", "numbers")
@@ -21,6 +23,9 @@ KINDS = ("text", "images", "numbers")
 
 class Featurizer:
     """Features by the `features` setting of a project: TF-IDF of a text, pixels of a picture, or stored numbers.
+
+    A text may have a vector beside its words: stored with the item ("vectors" in the setting), or made by an encoder
+    ("embed"), which takes long. Those take part once `has_vectors` is set.
 
     Parameters
     ----------
@@ -35,8 +40,11 @@ class Featurizer:
     (1, 3)
     """
 
+    has_vectors, n_vectors = False, 0  # whether vectors stand beside the words, and how long they are
+
     def __init__(self, spec: Mapping[str, Any]) -> None:
         self.spec = dict(spec)
+        self.has_vectors = "vectors" in self.spec
         if self.spec.get("kind") not in KINDS:
             raise ProjectError(f"features must be of the kind {', '.join(KINDS)}, got {self.spec.get('kind')!r}")
         self.vectorizer: Any = TfidfVectorizer(sublinear_tf=True) if self.spec["kind"] == "text" else None
@@ -45,7 +53,7 @@ class Featurizer:
         """Learn the words of the pool; pictures and numbers need none of it."""
         if self.vectorizer is not None:
             try:
-                self.vectorizer.fit([self._text(content) for content in contents])
+                self.vectorizer.fit(self.texts(contents))
             except ValueError as error:
                 raise ProjectError(f"no features can be made of the texts: {error}") from None
         return self
@@ -54,7 +62,8 @@ class Featurizer:
         """(n, d) features of items, by their content or, for numbers, by what is stored with them."""
         kind = self.spec["kind"]
         if kind == "text":
-            return sp.csr_array(self.vectorizer.transform([self._text(content) for content in contents]))
+            words = sp.csr_array(self.vectorizer.transform(self.texts(contents)))
+            return join_columns([words, self._vectors(contents, numbers)]) if self.has_vectors else words
         if kind == "images":
             return np.array([pixels(self._field(content)) for content in contents]).reshape(-1, SIDE * SIDE)
         return unpack(numbers, self.spec["width"], self.spec["sparse"])
@@ -62,12 +71,39 @@ class Featurizer:
     def feature_names(self) -> tuple[str, ...] | None:
         """The words of a text, or the names that came with numbers; None where features have no names."""
         if self.vectorizer is not None:
-            return tuple(map(str, self.vectorizer.get_feature_names_out()))
+            words = tuple(map(str, self.vectorizer.get_feature_names_out()))
+            return words + tuple(f"{self.vectors_name}[{k}]" for k in range(self.n_vectors if self.has_vectors else 0))
         return tuple(self.spec["names"]) if self.spec.get("names") else None
 
     def blocks(self) -> tuple[Block, ...]:
-        """The blocks that numbers came in."""
+        """Words and vectors, or the blocks that numbers came in; empty where all is of one kind."""
+        if self.has_vectors:
+            words = len(self.vectorizer.get_feature_names_out())
+            encoder = self.spec.get("embed") or self.spec["vectors"]["encoder"]
+            return (
+                Block("words", "words", 0, words),
+                Block(self.vectors_name, "vectors", words, words + self.n_vectors, encoder),
+            )
         return tuple(Block(**block) for block in self.spec.get("blocks", ()))
+
+    @property
+    def vectors_name(self) -> str:
+        return str(self.spec.get("embed", "vectors"))
+
+    def texts(self, contents: Sequence[Any]) -> list[str]:
+        """What words, and vectors, are made of."""
+        return [self._text(content) for content in contents]
+
+    def _vectors(self, contents: Sequence[Any], numbers: Sequence[bytes | None]) -> FloatArray:
+        """(n, w); zeros for an item without a vector, which is judged by its words alone."""
+        if "vectors" in self.spec:
+            self.n_vectors = int(self.spec["vectors"]["width"])
+            return unpack_vectors(numbers or (None,) * len(contents), self.n_vectors)
+        if not contents:
+            return np.zeros((0, self.n_vectors))
+        found = encode_cached(as_encoder(self.spec["embed"]), self.texts(contents)).astype(np.float64)
+        self.n_vectors = found.shape[1]
+        return found
 
     def _field(self, content: Any) -> Any:
         name = self.spec.get("field")
@@ -93,6 +129,18 @@ def pack(X: Features) -> list[bytes]:
         X.indices[start:stop].astype("<i4").tobytes() + X.data[start:stop].astype("<f8").tobytes()
         for start, stop in parts
     ]
+
+
+def pack_vectors(vectors: Any) -> list[bytes]:
+    """Each vector as bytes, in single precision."""
+    rows = vectors.toarray() if sp.issparse(vectors) else np.asarray(vectors)
+    return [row.tobytes() for row in np.ascontiguousarray(rows, dtype="<f4")]
+
+
+def unpack_vectors(rows: Sequence[bytes | None], width: int) -> FloatArray:
+    """The inverse of `pack_vectors`; zeros where there is none."""
+    nothing = bytes(4 * width)
+    return np.frombuffer(b"".join(row or nothing for row in rows), dtype="<f4").reshape(-1, width).astype(np.float64)
 
 
 def unpack(rows: Sequence[bytes | None], width: int, sparse: bool) -> Features:

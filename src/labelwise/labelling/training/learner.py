@@ -25,6 +25,7 @@ from labelwise.labelling.store.events import last_event, read_votes, recent_time
 from labelwise.labelling.store.items import StoredItems, read_items
 from labelwise.labelling.store.labels import StoredLabels, last_change, read_labels, read_meanings
 from labelwise.labelling.training.guesses import add_hints
+from labelwise.labelling.training.vectors import BackgroundEncoder
 from labelwise.labelling.training.votes import UNKNOWN, History
 from labelwise.records import Features, LabelData
 from labelwise.records.costs import Costs, MeasuredTimes, learn_costs
@@ -52,18 +53,26 @@ class Learner:
         self.seen = Seen()
         self._items: StoredItems | None = None
         self.featurizer = Featurizer(settings.features)
+        name = settings.features.get("embed")
+        self.encoder = None if name is None else BackgroundEncoder(name)
 
     def catch_up(self) -> bool:
         """Read what is new in the store; whether there was anything."""
         with self.store.reading() as connection:
             now = Seen(last_event(connection), last_change(connection))
-            if now == self.seen and self._items is not None:
+            if now == self.seen and self._items is not None and not self.vectors_are_new:
                 return False
-            if self._items is None or now.change != self.seen.change or not self._follow(connection):
+            is_new = self._items is None or now.change != self.seen.change or self.vectors_are_new
+            if is_new or not self._follow(connection):
                 self._rebuild(connection)
             self._learn_costs(connection)
             self.seen = now
         return True
+
+    @property
+    def vectors_are_new(self) -> bool:
+        """Whether all texts have a vector by now that the features do not have."""
+        return self.encoder is not None and self.encoder.is_ready and not self.featurizer.has_vectors
 
     def _follow(self, connection: sa.Connection) -> bool:
         """Tell the campaign what was said since; False where something said before is no longer so."""
@@ -77,7 +86,12 @@ class Learner:
     def _rebuild(self, connection: sa.Connection) -> None:
         items, folder = read_items(connection), self.store.folder
         items = replace(items, contents=tuple(located(content, folder) for content in items.contents))
-        if self._items is None or items.ids != self._items.ids:
+        is_new = self._items is None or items.ids != self._items.ids
+        if is_new and self.encoder is not None:
+            self.encoder.use(self.featurizer.texts(items.contents))
+        if is_new or self.vectors_are_new:
+            if self.encoder is not None:
+                self.featurizer.has_vectors = self.encoder.is_ready
             self.X: Features = self.featurizer.fit(items.contents).transform(items.contents, items.numbers)
         self._items = items
         self.labels: StoredLabels = read_labels(connection)

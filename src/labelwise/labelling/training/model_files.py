@@ -16,7 +16,7 @@ from labelwise.data.reading import check_archive
 from labelwise.decisions import Threshold
 from labelwise.files import write_bytes
 from labelwise.labelling.errors import ProjectError
-from labelwise.labelling.items.features import Featurizer, pack
+from labelwise.labelling.items.features import Featurizer, pack, pack_vectors
 from labelwise.posterior import FloatArray, LabelPosterior, LimitedPosterior
 from labelwise.records import Features
 
@@ -71,8 +71,12 @@ class TrainedLabeller:
         return np.ones(len(self.label_names), dtype=bool) if learnt is None else np.asarray(learnt, dtype=bool)
 
     def posterior(self, contents: Sequence[Any], X: Features | None = None) -> LabelPosterior:
-        """Beliefs about items, given as the project's items are (a text, a mapping of fields, ...) or as features."""
-        numbers = () if X is None else pack(X)
+        """Beliefs about items, given as the project's items are (a text, a mapping of fields, ...) or as features.
+
+        Of a project whose texts came with vectors, `X` is these vectors; without, words alone are judged.
+        """
+        has_both = "vectors" in self.featurizer.spec
+        numbers = () if X is None else pack_vectors(X) if has_both else pack(X)
         return self.model.posterior(self.featurizer.transform(contents, numbers))
 
     def probabilities(self, contents: Sequence[Any], X: Features | None = None) -> FloatArray:

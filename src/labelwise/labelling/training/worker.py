@@ -23,7 +23,7 @@ from labelwise.labelling.errors import ProjectFileReplaced, StoreError
 from labelwise.labelling.figures.wording import counted
 from labelwise.labelling.records import Settings, pack_reasons
 from labelwise.labelling.store import Store
-from labelwise.labelling.store.engine import pieces
+from labelwise.labelling.store.engine import pieces, write_value
 from labelwise.labelling.store.events import last_event, standing_skips
 from labelwise.labelling.store.labels import last_change
 from labelwise.labelling.store.questions import (
@@ -53,6 +53,7 @@ from labelwise.labelling.training.learner import Learner, Seen, report_of, stand
 from labelwise.labelling.training.locks import only_worker
 from labelwise.labelling.training.model_files import TrainedLabeller
 from labelwise.labelling.training.snapshot import take_snapshot
+from labelwise.labelling.training.vectors import ENCODING, BackgroundEncoder
 from labelwise.labelling.training.votes import SAID_NOTHING, UNKNOWN
 from labelwise.records.asking import CONTROL, START_REASON, Question
 
@@ -239,6 +240,7 @@ class Planner:
         return beliefs, {item: pack_reasons(marks, of_item, learner.labels.names) for item, marks, of_item in told}
 
 
+TELL_SECONDS = 2.0  # between two notes of how many texts have vectors
 POLL_SECONDS = 0.2  # between looks into the store while nothing is new
 SAVE_SECONDS = 30  # between two files of the model while answers keep coming
 SAVE_REST = 4  # times as long as writing them took, between two of them in pauses: questions come before files
@@ -271,6 +273,8 @@ class Worker:
         self._on_event = on_event
         self._failed_at: Seen | None = None  # not tried again before something changes
         self._unsaved, self._saved_at, self._save_took = False, 0.0, 0.0
+        self._told_of: dict[str, object] | None = None  # how far vectors were, and when, as the store has it
+        self._told_at = 0.0
         self._planned: int | None = None  # questions of the last plan for the one who can be asked fewest of them
         self._askable: tuple[tuple[int, ...], int] = ((), 0)  # the same now, and the state of the queue that it is of
 
@@ -287,7 +291,7 @@ class Worker:
                     self.begin()
                     while not until():
                         check_lock()
-                        if not self.step():
+                        if not self.step() and not self.encode_some():
                             time.sleep(POLL_SECONDS)
                         retry = FIRST_RETRY
                     return
@@ -332,17 +336,47 @@ class Worker:
             return True
         self._put_in_place(number, ready, report)
         self._judge(number, report)
+        if self.learner.encoder is not None:
+            self._tell_of_vectors(self.learner.encoder)
         self._unsaved = True
         if time.time() - self._saved_at > SAVE_SECONDS:
             self.keep_model()
         self._on_event(f"{counted(report['answers'], 'answer')} learnt, {counted(len(ready), 'question')} ready")
         return True
 
+    @property
+    def is_encoding(self) -> bool:
+        """Whether vectors are still to be made, or to be learnt from."""
+        encoder = self.learner.encoder
+        return encoder is not None and encoder.trouble is None and not self.learner.featurizer.has_vectors
+
+    def encode_some(self) -> bool:
+        """Make vectors of a few texts, where the project wants them; whether it did."""
+        if self.learner.encoder is None:
+            return False
+        did = self.learner.encoder.encode_some()
+        self._tell_of_vectors(self.learner.encoder)
+        return did
+
+    def _tell_of_vectors(self, encoder: BackgroundEncoder) -> None:
+        """Note in the store how many texts have vectors, every now and then and at the end."""
+        is_over, report = encoder.is_ready or encoder.trouble is not None, encoder.as_report()
+        if report == self._told_of or not (is_over or time.time() - self._told_at > TELL_SECONDS):
+            return
+        self._told_of, self._told_at = report, time.time()
+        self.store.write(lambda connection: write_value(connection, ENCODING, report))
+        if encoder.trouble is not None:
+            self._on_event(f"no vectors can be made, words are learnt from: {encoder.trouble}")
+        elif is_over:
+            self._on_event("all texts have vectors, which are learnt from now on")
+
     def _look(self) -> tuple[Seen, bool]:
         """Up to where the store goes now, and whether there is something to do about it."""
         with self.store.reading() as connection:
             now = Seen(last_event(connection), last_change(connection))
             good = last_good(connection)
+            if self.learner.vectors_are_new:
+                return now, True
             if good is None or (good.seen_event, good.seen_change) != (now.event, now.change):
                 return now, True
             if (good.report or {}).get("exhausted", False):

@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from labelwise.labelling.figures.wording import counted, duration, miss_line, standing_lines, why_no_f1
+from labelwise.labelling.figures.wording import (
+    counted,
+    duration,
+    encoding_line,
+    miss_line,
+    standing_lines,
+    why_no_f1,
+)
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.web.reach import Reach
 
@@ -95,7 +102,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = {each.__name__: each for each in (counted, duration, miss_line, standing_lines, why_no_f1)}
+    filters = {each.__name__: each for each in (counted, duration, encoding_line, miss_line, standing_lines, why_no_f1)}
     templates.filters |= filters
     return templates
 
