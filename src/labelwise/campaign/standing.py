@@ -327,7 +327,7 @@ def fit_curve(
 def draw_curves(t: Floats, f1: Floats, deviations: Floats, n: int, rng: np.random.Generator) -> Floats:
     """(n, 3) now, rise and rate of curves that are probable, given F1 (p,) at times t (p,), now being t = 1.
 
-    F1 = now + rise · (1 − t**−rate) is fitted for several rates, which are drawn by their evidence under a flat prior
+    F1 = now + rise · (1 − t**−rate) is fitted for several rates. Rates are drawn by their evidence, under a flat prior
     of the level, of the rise between first and last point, and of log σ. Two things make a curve uncertain. The points
     scatter about it: level and rise have a Student posterior. And the items that judge all points are a draw: a
     bootstrap draw of them moves all points together, by `deviations` (p, b).

@@ -73,12 +73,11 @@ class ExpectedF1:
         Whether F1 is left alone where it is no guide. Macro: a label without positives scores 0 whatever is predicted,
         so false positives are free where none is expected: one item would get every label that is not impossible.
         Batches of fewer than 10 items are therefore decided item by item, by the sample-wise rule. And unless
-        `known_labels` are given, a label that is equally probable, below one half, for all items of the batch is
-        given to none: nothing was learnt about it but how rare it is. Sample-wise: where a model knows next to nothing,
-        so that hundreds of labels are equally probable, all of them together have the highest expected F1, a very low
-        one. An item therefore gets no more labels than it can be believed to have (their expected number and two
-        standard deviations), and of labels that are equally probable all or none. False maximises expected F1 come
-        what may.
+        `known_labels` are given, a label that is equally probable, below one half, for all items of the batch is given
+        to none: nothing was learnt about it but how rare it is. Sample-wise: where a model knows next to nothing, so
+        that hundreds of labels are equally probable, all of them together have the highest expected F1, a very low one.
+        An item therefore gets no more labels than it can be believed to have: their expected number and two standard
+        deviations. Of labels that are equally probable it gets all or none. False maximises expected F1 come what may.
     n_samples : int
         Draws for method "samples".
     random_state : int

@@ -106,9 +106,9 @@ def base_rates(Y: BoolArray, observed: BoolArray) -> FloatArray:
 def fit_link(departures: FloatArray, entries: Entries, rates: FloatArray, centre: FloatArray) -> LogisticLink:
     """The link for entries whose left-out means depart from their left-out base rates by `departures` (N,).
 
-    Departures are measured in standard deviations of a 0/1 label with the label's rate, and in units of their own
-    root mean square, so that the priors mean the same whatever the noise and the data. A label with answers of one
-    kind only keeps its base rate, for it has nothing to say about slopes.
+    Departures are measured in standard deviations of a 0/1 label with the label's rate, and in units of their own root
+    mean square. So the priors mean the same whatever the noise and the data. A label with answers of one kind only
+    keeps its base rate, for it has nothing to say about slopes.
     """
     spread: FloatArray = np.sqrt(rates * (1 - rates))  # (q,)
     positives = entries.sums(entries.y)
@@ -153,8 +153,8 @@ def fit_per_label(
 ) -> tuple[FloatArray, FloatArray]:
     """(q,) intercepts and slopes: for every label the MAP of y given x, with Gaussian priors around the pooled fit.
 
-    Where a slope would be smaller than LEAST_SLOPE of the pooled one it is put there and its intercept fitted again,
-    which is the optimum under that bound because the problem is convex.
+    Where a slope would be smaller than LEAST_SLOPE of the pooled one, it is put there and its intercept is fitted
+    again. This is the optimum under that bound because the problem is convex.
     """
     mean = np.stack([offset, np.full_like(offset, pooled_slope)])  # (2, q)
     tau = np.array([1 / INTERCEPT_SD**2, 1 / (SLOPE_SD * pooled_slope) ** 2])

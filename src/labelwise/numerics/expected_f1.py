@@ -82,9 +82,9 @@ def best_prefixes(
     Notes
     -----
     Of all sets the best is a prefix of the falling order (Jansche, ACL 2007; Ye et al., ICML 2012). Its expected F is
-    one integral per size, and the running sums over sizes share the nodes: O(n) per row and node, no n² table. The
-    search ends when (1 + B) E[N] / (k + B E[N]), an upper bound for every set of k or more by Jensen's inequality,
-    falls below the best found. Entries of probability zero are never chosen.
+    one integral per size, and the running sums over sizes share the nodes: O(n) per row and node, no n² table. By
+    Jensen's inequality (1 + B) E[N] / (k + B E[N]) is an upper bound for every set of k or more. The search ends when
+    it falls below the best found. Entries of probability zero are never chosen.
 
     >>> best_prefixes(np.array([[0.9, 0.4, 0.1]]), np.ones((1, 3)), beta=1.0, empty_score=0.0)
     (array([1]), array([0.756]))

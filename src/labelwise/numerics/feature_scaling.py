@@ -58,8 +58,8 @@ def learn_scaling(X: Any, scale: str) -> FeatureScaling:
 
     Columns that look like principal axes, unrelated and sorted by size, are left as they are, as sparse ones are.
 
-    Dense rows with few features keep their lengths, which carry information there (a plane would become a circle),
-    and are divided by √d, so that they are of unit length on average.
+    Dense rows with few features keep their lengths, which carry information there (a plane would become a circle). They
+    are divided by √d, so that they are of unit length on average.
     """
     if scale == "none":
         return FeatureScaling()

@@ -33,9 +33,9 @@ class LabelCorrelation:
 def label_covariance(targets: FloatArray, solution: FloatArray, observed: BoolArray) -> tuple[FloatArray, FloatArray]:
     """B (q, q), estimated from centred targets Y and C⁻¹ Y on each label's rows, and the number of shared rows (q, q).
 
-    Under a matrix normal with row covariance C, y_jᵀ (C⁻¹ y_k) over the rows that both labels have has the expectation
-    B_jk · (number of shared rows), whatever other rows each of them has; both orders are averaged. With complete
-    labels this is Yᵀ C⁻¹ Y / n.
+    Take a matrix normal with row covariance C. Over the rows that both labels have, y_jᵀ (C⁻¹ y_k) has the expectation
+    B_jk · (number of shared rows), whatever other rows each of them has; both orders are averaged. With complete labels
+    this is Yᵀ C⁻¹ Y / n.
     """
     products = np.where(observed, targets, 0.0).T @ solution  # (q, q); the solution is zero on unobserved rows
     answered = observed.astype(np.float64)

@@ -3,7 +3,7 @@
 This is what every update of a factor model asks for: items against labels, labels against items and counts. The
 unknowns are the rows of A (rows, k), the shared rows are factors of the other side, and the weights are Pólya-Gamma
 means. Two solvers: exact Gram matrices, 2·rows·f·k² flops, and a few preconditioned conjugate gradient steps for all
-rows at once, whose two products per step are plain matrix products and which never build a k × k matrix per row.
+rows at once. The two products per step of the latter are plain matrix products, and no k × k matrix per row is built.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a fitted model believes about a batch of items: the meeting point of models, strategies and decisions.
 
-A model ends in a `LabelPosterior`; strategies and decisions start from one and never see the model. Everything is
-lazy: a posterior holds references, computes what is asked for, and can be walked in blocks of rows, so that nothing
-of size n × n or n × q × q exists unless somebody asks for exactly that.
+A model ends in a `LabelPosterior`; strategies and decisions start from one and never see the model. Everything is lazy:
+a posterior holds references, computes what is asked for, and can be walked in blocks of rows. Nothing of size n × n or
+n × q × q exists unless somebody asks for exactly that.
 """
 
 from __future__ import annotations
@@ -304,9 +304,9 @@ class TargetGroup:
     """Targets of a model that share a covariance between items up to their scales.
 
     Target g of the group has the variance `scales`[g] · diagonal + `noises`[g] at an item, noise included, and counts
-    `weights`[g]. `covariance` is that of the batch in common units, with `covariance.noise` for the noise there.
-    Where the batch is too large for variances to be kept, `bounds` are upper bounds, which whoever computes some of
-    the variances may lower to them, and `covariance` is a `DivisibleCovariance`.
+    `weights`[g]. `covariance` is that of the batch in common units, with `covariance.noise` for the noise there. Where
+    the batch is too large for variances to be kept, `covariance` is a `DivisibleCovariance` and `bounds` are upper
+    bounds. Whoever computes some of the variances may lower the bounds to them.
     """
 
     covariance: ItemCovariance

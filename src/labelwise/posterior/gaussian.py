@@ -38,9 +38,9 @@ def calibrated_covariances(p: FloatArray, correlation: LabelCorrelation) -> Corr
 def draw_probabilities(p: FloatArray, share: FloatArray, f: FloatArray) -> FloatArray:
     """(s, n, q) probabilities as they would be if the regression functions were known, with p (n, q) as their mean.
 
-    Of the variance of an answer the share ρ is the function's and the rest is noise. With y = 1 where
-    √ρ f + √(1 − ρ) e < Φ⁻¹(p), f (s, n, q) and e standard normal, knowing f leaves the probability
-    Φ((Φ⁻¹(p) − √ρ f) / √(1 − ρ)), whose mean over f is p.
+    Of the variance of an answer the share ρ is the function's and the rest is noise. y = 1 where √ρ f + √(1 − ρ) e <
+    Φ⁻¹(p), with f (s, n, q) and e standard normal. Knowing f leaves the probability Φ((Φ⁻¹(p) − √ρ f) / √(1 − ρ)),
+    whose mean over f is p.
     """
     return ndtr((ndtri(p) - np.sqrt(share) * f) / np.sqrt(1 - share))
 

@@ -24,9 +24,9 @@ MEASURED = 200  # candidates whose distances say what is usual
 class Diverse:
     """Take the questions of another strategy in its order, and skip near-duplicates.
 
-    From a shortlist of the strategy's best questions one is skipped if its item lies within `radius` of an item of the
-    batch, in units of the median distance on the shortlist. If too few remain, the radius is halved, up to six times. A
-    pair is skipped only for a pair of the same label: other labels of an item are other questions.
+    The strategy's best questions are a shortlist. One of them is skipped if its item lies within `radius` of an item of
+    the batch, in units of the median distance on the shortlist. If too few remain, the radius is halved, up to six
+    times. A pair is skipped only for a pair of the same label: other labels of an item are other questions.
 
     Distances are Euclidean: sparse rows are scaled to unit length, dense columns to unit deviation. The cost does not
     depend on the pool: a distance from each item of the batch to the shortlist.

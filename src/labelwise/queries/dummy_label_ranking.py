@@ -24,9 +24,9 @@ UNASKED = 0.5  # stands for the number of answers of an item that has none
 class DummyLabelRanking:
     """Labels are ranked together with a dummy; those above it are predicted, and the one next to it is least certain.
 
-    An item's score is the difference between its number of predicted labels and the mean number of labels of answered
-    items (its uncertainty), divided by the number of its answered labels, at least ½ (its diversity: items without
-    answers come first). Pairs are the labels next to the dummy of the items with the highest scores.
+    An item's uncertainty is the difference between its number of predicted labels and the mean number of labels of
+    answered items. Its score is that divided by the number of its answered labels, at least ½: items without answers
+    come first, for diversity. Pairs are the labels next to the dummy of the items with the highest scores.
 
     The paper learns ranking and dummy together; here the ranking is that of the model, by the log-odds of the labels.
     Before anything is known, it asks at random.

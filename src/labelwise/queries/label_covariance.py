@@ -34,8 +34,8 @@ STEADY = 1e-12  # a column that varies less than this, relative to its size, say
 class LabelCovariance:
     """Joint uncertainty of the labels of an item, plus η times its value for exploring the features of the pool.
 
-    The score is z(ln|cov y|) + η z(v). cov y is the model's covariance of the item's labels, v is the value of the item
-    for learning the features, and z standardises over the items that can be asked. The weight η = `weight` ·
+    The score is z(ln|cov y|) + η z(v). cov y is the model's covariance of the item's labels, and v is the value of the
+    item for learning the features. z standardises over the items that can be asked. The weight η = `weight` ·
     exp(−answered / `decay`) falls with the number of answered items, from exploring to refining.
 
     The paper's v is the item's own variance (`explore="variance"`), without z. Own variances are highest for odd items,
@@ -310,9 +310,9 @@ def greedy_reduction(
 ) -> tuple[IntArray, FloatArray]:
     """n items, each the one with the highest base + slope · reduction given those before it.
 
-    Every answer takes w wᵀ from the covariance, w its column of the item over √(variance + noise). No covariance
-    matrix is made, or changed: of the items with the reference only squares are added up, which one product with
-    `cross` brings up to date, and the columns of the chosen items are asked for one by one.
+    Every answer takes w wᵀ from the covariance, w its column of the item over √(variance + noise). No covariance matrix
+    is made, or changed: of the items with the reference only squares are added up, which one product with `cross`
+    brings up to date. The columns of the chosen items are asked for one by one.
 
     Parameters
     ----------

@@ -46,9 +46,9 @@ class MutualInformation:
     shortlist : int
         Items in the joint form; with q labels at most 4000 / q of them are used, or the whole pool if it is that small.
     max_dense : int
-        Largest pool for which an n × n matrix is used if the kernel has no exact factor, and largest number of items of
-        a pool in shards that are loaded at once. Larger pools are read in blocks, with the features of the kernel if it
-        has any, else with `rank` features that approximate it; the remainder counts as noise of the item.
+        Largest pool for which an n × n matrix is used if the kernel has no exact factor. Also the largest number of
+        items of a pool in shards that are loaded at once. Larger pools are read in blocks, with the features of the
+        kernel if it has any, else with `rank` features that approximate it; the remainder counts as noise of the item.
     approximation : "landmarks" or "fourier"
         Features spanned by items that are far from one another (Nyström), or random Fourier features.
     run : runs the work on the blocks, by default in this process; see `LowRankBlocks`

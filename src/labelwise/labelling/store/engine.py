@@ -40,8 +40,8 @@ CONNECT_SECONDS = 10  # to wait for a database that does not answer
 class Store:
     """A connection to a project's database: `reading()` and `writing()` give transactions.
 
-    Writing is one at a time, in SQLite by its own lock and in PostgreSQL by an advisory one, so that the numbers of
-    events rise in the order in which they become visible, and nobody who reads "up to here" misses one.
+    Writing is one at a time, in SQLite by its own lock and in PostgreSQL by an advisory one. So the numbers of events
+    rise in the order in which they become visible, and nobody who reads "up to here" misses one.
     """
 
     def __init__(self, location: Location) -> None:

@@ -164,8 +164,8 @@ class PreparedTwice:
 class TransferPosterior(WrappedPosterior):
     """Beliefs of a `CooccurrenceTransfer` about some items.
 
-    They wrap those of the base model, which knows the seen labels alone: what it knows of items is forwarded, what it
-    says of labels is put beside what the rule says of the others, and names of the base alone stay with it.
+    They wrap those of the base model, which knows the seen labels alone: what it knows of items is forwarded, and what
+    it says of labels is put beside what the rule says of the others. Names of the base alone stay with it.
 
     `means` are scores on the scale of 0/1 labels, for all labels alike (under "conditional" and "costa" probabilities
     and their combinations); labels are ranked by them. `probabilities` are calibrated: by the base model for seen

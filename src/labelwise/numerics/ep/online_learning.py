@@ -1,9 +1,10 @@
 """Compiled one-pass learning: sparse rows in, diagonal Gaussian weights updated in place.
 
 Weights are feature-major, (rows, 2, columns): for each feature the means of all labels, then their variances, in one
-stretch of memory. An example reads its features' rows once for the scores, exchanges messages on vectors that stay in
-the first cache (`message_passing`), and visits the same rows again while they are still in the second. Row 0 belongs to
-the constant feature, a bias per label. Columns beyond the labels are padding: they get no answer and stay at the prior.
+stretch of memory. An example reads its features' rows once for the scores. It exchanges messages on vectors that stay
+in the first cache (`message_passing`), and visits the same rows again while they are still in the second. Row 0 belongs
+to the constant feature, a bias per label. Columns beyond the labels are padding: they get no answer and stay at the
+prior.
 
 A block of labels has weights of its own and shares nothing with the others, so threads take blocks. One array for all
 would not do: what the processor fetches ahead of one thread's columns is another's. Nothing is allocated per example.

@@ -1,7 +1,7 @@
 """Moments of a normal variable that is known to lie on one side of a limit, safe in both tails.
 
-For d ~ N(·, v) cut at a limit that lies t standard deviations below its mean, the mean moves up by √v V(t) and the
-variance shrinks to v (1 - W(t)), where V = φ/Φ and W = V (V + t); V' = -W and 0 < W < 1 (Herbrich, Minka & Graepel,
+Let d ~ N(·, v) be cut at a limit that lies t standard deviations below its mean. With V = φ/Φ and W = V (V + t), the
+mean moves up by √v V(t) and the variance shrinks to v (1 - W(t)); V' = -W and 0 < W < 1 (Herbrich, Minka & Graepel,
 TrueSkill, NIPS 2006). 1 - W is computed on its own: far on the left it is 1/t², and 1 - V (V + t) has no digit of it.
 """
 

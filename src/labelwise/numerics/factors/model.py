@@ -106,8 +106,8 @@ def start_factors(
     """Where a fit begins: label factors along the principal directions of the labels, all of the same length.
 
     The paper draws them at random. The span of a random draw is as good where k reaches the number of labels; below
-    that the principal directions are the better span, and a start that depends on the data alone makes a fit that
-    does not depend on the order of the labels. Item factors, weights and column factors begin at zero.
+    that the principal directions are the better span. A start that depends on the data alone makes a fit that does not
+    depend on the order of the labels. Item factors, weights and column factors begin at zero.
     """
     (n, q), k, c = data.labels.shape, n_factors, 0 if data.counts is None else data.counts.values.shape[1]
     rate = (data.labels.sum(axis=0) + 0.5) / (data.observed.sum(axis=0) + 1.0)  # (q,)
@@ -338,7 +338,7 @@ def fold_in_labels(fit: FactorFit, f: Factors) -> Transferred:
     """By symmetry the counts of an unseen label with the seen ones are a row of counts: its own factors fit that row.
 
     The objective of a row is concave and solved to its maximum by Newton's method. The bound that the other updates
-    raise is too loose here: for a large over-dispersion r the log-odds of counts are far below 0, where the bound
+    raise is too loose here: for a large over-dispersion r the log-odds of counts are far below 0. There the bound
     curves a hundred times as much as the objective, and hundreds of its rounds are not enough.
 
     The row gives a bias of counts, not of labels; the latter is regressed on the former over the seen labels.

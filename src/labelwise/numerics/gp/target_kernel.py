@@ -1,9 +1,8 @@
 """The evidence of Gaussian processes with a kernel of rbf, linear, constant and noise parts, with its gradients.
 
 κ(x, x') = θ₀ exp(−θ₁ |x − x'|² / 2) + θ₂ x·x' + θ₃, noise 1/β: positive numbers, so logs are searched. Either every
-target has its own five, or all targets share the shape (θ₁, θ₂/θ₀, θ₃/θ₀) and each has its own scale and noise, which
-one eigendecomposition then gives for all of them. Equation numbers are those of
-docs/mathematics/orthogonal_target_gp.md.
+target has its own five, or all targets share the shape (θ₁, θ₂/θ₀, θ₃/θ₀). Then each has its own scale and noise, which
+one eigendecomposition gives for all of them. Equation numbers are those of docs/mathematics/orthogonal_target_gp.md.
 """
 
 from __future__ import annotations

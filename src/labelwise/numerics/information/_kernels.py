@@ -1,7 +1,7 @@
 """Compiled inner loops of the low-rank engine: float64 arithmetic on rows kept in the precision they came in.
 
-All compiled code is in this one file because numba's cache on disk watches only the file of the function itself, and
-arguments that go together are plain tuples because a class of ours in a signature would tie that cache to the class.
+All compiled code is in this one file because numba's cache on disk watches only the file of the function itself.
+Arguments that go together are plain tuples: a class of ours in a signature would tie that cache to the class.
 
 ==========  ==========================================================================================
 factor      (n, r) array, or (data, indices, indptr) of compressed rows

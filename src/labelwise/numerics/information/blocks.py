@@ -182,8 +182,8 @@ class Loaded:
 def start_block(block: Block, _: None, task: Start) -> tuple[Bounds, BlockReport]:
     """First bounds: the variance given what is known, which is exact, and as precision that of the row's own noise.
 
-    The precision of a row given the others of the rest is (1 − leverage)/noise, and leverages add up to at most r over
-    the pool, so in a large pool both are nearly the same; the leverage needs all rows first.
+    The precision of a row given the others of the rest is (1 − leverage)/noise. Leverages add up to at most r over the
+    pool, so in a large pool both are nearly the same; the leverage needs all rows first.
     """
     factor, noise = block.load()
     if factor.shape[1] != task.width:

@@ -1,8 +1,8 @@
 """Fast sparse recovery: the sequential form of Tipping & Faul (AISTATS 2003) with one Gram matrix for all items.
 
-It maximises the marginal likelihood of Φ y = m + N(0, v I) over the prior precisions α, as (3) and (4) do with
-a₀ = b₀ = 0, but adds, re-estimates or deletes one label at a time, in O(q M) where M labels are active, instead of
-O(k² q) for a sweep over all. Equation numbers are those of docs/mathematics/recovery.md.
+It maximises the marginal likelihood of Φ y = m + N(0, v I) over the prior precisions α, as (3) and (4) do with a₀ = b₀
+= 0. It adds, re-estimates or deletes one label at a time. That costs O(q M) where M labels are active; a sweep over all
+costs O(k² q). Equation numbers are those of docs/mathematics/recovery.md.
 """
 
 # mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False

@@ -1,8 +1,8 @@
 """Filling in training rows of which only some labels are known, so that their codes can be computed.
 
 The regression ties the codes of all rows together through P = C⁻¹ (n, n), its inverse kernel matrix with noise. Given
-all other rows, the code of row i is N(zᵢ − (P Z)ᵢ / Pᵢᵢ, 1/Pᵢᵢ), the leave-one-out belief, so each incomplete row is
-a recovery problem of its own and the rows are visited in turn. Equation numbers are those of
+all other rows, the code of row i is N(zᵢ − (P Z)ᵢ / Pᵢᵢ, 1/Pᵢᵢ), the leave-one-out belief. So each incomplete row is a
+recovery problem of its own, and the rows are visited in turn. Equation numbers are those of
 docs/mathematics/recovery.md.
 
 `complete_rows` gives unknown labels their means under the label prior, which draws rows that are hardly known towards
