@@ -35,7 +35,7 @@ class Encoder:
         try:
             texts = [label_text(label) for label in labels]
             vectors = encode_cached(encoder, texts, folder=cache_folder() / "label-vectors")  # (q, w)
-        except ImportError:  # the vectors were made elsewhere
+        except (ImportError, TypeError, OSError):  # not here, or one of pictures that reads no text
             return None
         if vectors.shape[1] != pool.block.width:
             raise ValueError(

@@ -114,9 +114,9 @@ class Project(ServedProject):
         data : LabelData
         text, images : the field of `data.items` to make features of, or "" if the item itself is the text or picture
             Without either, `data.X` is kept as the features.
-        embed : an encoder of the texts by its name or import path, see docs/features.md
-            Vectors are made by the worker and join the words when all are ready. With `text`, a block of vectors in
-            `data` is kept, too; give one or the other.
+        embed : an encoder of the texts or pictures by its name or import path, see docs/features.md
+            Vectors are made by the worker and join the words when all are ready. A block of vectors in `data` is kept,
+            too; give one or the other.
         settings : see `labelwise.labelling.Settings.of`; the defaults are those of a `labelwise.Campaign`
         """
         chosen = Settings.of(**settings, features=_features(data, text, images, embed))
@@ -264,7 +264,7 @@ class Project(ServedProject):
         kept = TrainedLabeller.load(path)
         with self.store.reading() as connection:
             now = (last_event(connection), last_change(connection))
-        is_old = (kept.seen_event, kept.seen_change) != now
+        is_old = (kept.seen_event, kept.seen_change) != now or not kept.featurizer.is_current
         return None if is_old and self.is_settled else kept  # a worker was killed before it wrote the file
 
     def rebuild(self) -> None:
@@ -341,16 +341,18 @@ def _features(data: LabelData, text: str | None, images: str | None, embed: str 
         if field is not None:
             if data.items is None:
                 raise ProjectError(f"there are no items to make features of by {kind}={field!r}")
-            return {"kind": kind, "field": field or None} | (_beside_words(data, embed) if kind == "text" else {})
+            return {"kind": kind, "field": field or None} | _beside(data, embed)
     if embed is not None:
-        raise ProjectError(f"embed={embed!r} makes vectors of texts: say which field holds them by text=")
+        raise ProjectError(
+            f"embed={embed!r} makes vectors of texts or pictures: say where they are by text= or images="
+        )
     spec: dict[str, Any] = {"kind": "numbers", "width": data.n_features, "sparse": bool(sp.issparse(data.X))}
     spec |= {"blocks": [asdict(block) for block in data.blocks]} if data.blocks else {}
     return spec if data.feature_names is None else {**spec, "names": list(data.feature_names)}
 
 
-def _beside_words(data: LabelData, embed: str | None) -> dict[str, Any]:
-    """Vectors beside the words of a text: by an encoder, or as they came with the data."""
+def _beside(data: LabelData, embed: str | None) -> dict[str, Any]:
+    """Vectors beside words or histograms: by an encoder, or as they came with the data."""
     given = _vectors_block(data)
     if embed is None:
         return {} if given is None else {"vectors": {"width": given.width, "encoder": given.encoder}}

@@ -114,7 +114,7 @@ def test_an_encoder_that_fails_leaves_words(tmp_path, monkeypatch):
     [
         ({"text": "body", "embed": "letter_encoder:Nothing"}, "there is no encoder at"),
         ({"text": "body", "embed": "maxilm"}, "one of minilm"),
-        ({"embed": PATH}, "say which field holds them by text="),
+        ({"embed": PATH}, "say where they are by text= or images="),
         ({"text": "body", "embed": LETTERS}, "keeps its encoder by name"),
     ],
 )

@@ -75,6 +75,8 @@ class TrainedLabeller:
 
         Of a project whose texts came with vectors, `X` is these vectors; without, words alone are judged.
         """
+        if not self.featurizer.is_current:
+            raise ProjectError("this model was made by an older labelwise, of pixels of pictures: train it again")
         has_both = "vectors" in self.featurizer.spec
         numbers = () if X is None else pack_vectors(X) if has_both else pack(X)
         return self.model.posterior(self.featurizer.transform(contents, numbers))
