@@ -50,6 +50,7 @@ from labelwise.records import Block as Block
 from labelwise.records import Costs as Costs
 from labelwise.records import Label as Label
 from labelwise.records import LabelData as LabelData
+from labelwise.records import Opinions as Opinions
 from labelwise.records import Question as Question
 
 __version__: str

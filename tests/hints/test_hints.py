@@ -138,7 +138,7 @@ def test_descriptions_are_hints_too():
     data, _ = pool()
     described = data.with_labels({"b47": "apple trees"})
     assert learn_hints(described).says().all()
-    assert hints.BY_NAME.keys() == {"lexical", "semantics", "encoder"}
+    assert hints.BY_NAME.keys() == {"lexical", "semantics", "encoder", "opinions"}
 
 
 def beside(data, **kinds):

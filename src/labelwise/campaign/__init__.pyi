@@ -1,9 +1,9 @@
 from labelwise.campaign.answers import refit_point as refit_point
 from labelwise.campaign.defaults import START as START
+from labelwise.campaign.defaults import Model as Model
 from labelwise.campaign.guard import Guard as Guard
 from labelwise.campaign.guard import evidence_point as evidence_point
 from labelwise.campaign.loop import Campaign as Campaign
-from labelwise.campaign.loop import Model as Model
 from labelwise.records.asking import START_REASON as START_REASON
 from labelwise.records.costs import Costs as Costs
 from labelwise.records.costs import Spent as Spent

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from labelwise.campaign.estimates import OpinionQuality
 from labelwise.campaign.questions import did_you_mean, embed_rows
 from labelwise.campaign.standing import AnswerArrays, RandomAnswers
 from labelwise.numerics.arrays import FloatArray
@@ -40,7 +41,8 @@ class AnswerBook:
         self.answers: list[Answer] = []
         self.entries: list[Entry] = []
         self.random: list[bool] = []  # whether each answer is to a random question, or verifies one that is
-        self._random_items: dict[str, bool] = {}
+        self.blind: list[bool] = []  # whether it is of the random share, which is asked without suggestions
+        self._reasons: dict[str, str] = {}  # why an item was last asked about, other than to verify
         self.corrected = 0  # answers there were when the last correction came
         self.use(data)
 
@@ -87,8 +89,10 @@ class AnswerBook:
             self.entries.append(entry)
             self._note(entry)
             if answer.reason != VERIFY:
-                self._random_items[answer.item] = answer.reason in (CONTROL, START_REASON)
-            self.random.append(self._random_items.get(answer.item, False))
+                self._reasons[answer.item] = answer.reason
+            reason = self._reasons.get(answer.item)
+            self.random.append(reason in (CONTROL, START_REASON))
+            self.blind.append(reason == CONTROL)
             if answer.correction:
                 self.corrected = len(self.answers)
 
@@ -164,6 +168,13 @@ class AnswerBook:
         """(q,) yes and (q,) no among the random answers to each label, as they stand now."""
         found = RandomAnswers.of(self.told(), self.data.n_labels)
         return found.Y.sum(axis=0), (found.known & ~found.Y).sum(axis=0)
+
+    def judge(self, opinions: str) -> OpinionQuality:
+        """A source of opinions, by what was said of items of the random share without having seen any suggestion."""
+        sizes = [entry.labels.size for entry in self.entries]
+        told = replace(self.told(), random=np.repeat(np.array(self.blind, dtype=bool), sizes))
+        blind = RandomAnswers.of(told, self.data.n_labels)
+        return OpinionQuality.of(opinions, self.data.opinions(opinions), blind.items, blind.Y, blind.known)
 
     def pick_counts(self) -> PickCounts:
         """Of each label, how often it was missed and found by picking, from the first item with a verified label on.

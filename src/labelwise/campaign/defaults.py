@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from labelwise import decisions, models, queries
 from labelwise.campaign.guard import Guard
+from labelwise.posterior import LabelPosterior
 
 START = 20  # random items answered in full before the strategy takes over
 BATCH = 10  # questions that a study asks between two trainings; a project plans its next ones in the same way
@@ -17,6 +18,19 @@ MODEL_OF: dict[str, tuple[str, dict[str, Any]]] = {
     "pairs": ("label_gp", {"kernel": "rbf+linear"}),  # left to choose by answers that were chosen themselves, it jumps
 }
 WORDS = ("auto", "items", "pairs")  # that leave the strategy to us
+
+
+class Model(Protocol):
+    """What a campaign needs of a model; `partial_fit(X, Y, observed=...)` is used if the model has it.
+
+    Learning in pieces must then give the same as one batch; otherwise a resumed campaign would ask other questions.
+    A model with `learn_pool(X)` is shown the features of all items before it is fitted: it returns a model that has
+    seen them.
+    """
+
+    def fit(self, X: Any, Y: Any, observed: Any = None) -> Any: ...
+
+    def posterior(self, X: Any) -> LabelPosterior: ...
 
 
 @dataclass(frozen=True)

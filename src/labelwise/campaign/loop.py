@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,34 +13,43 @@ from sklearn.base import clone
 
 from labelwise.campaign.answers import AnswerBook, refit_point
 from labelwise.campaign.defaults import START, default_decision, default_model, default_strategy, is_left_open
+from labelwise.campaign.estimates import OpinionQuality
 from labelwise.campaign.guard import Guard, evidence_point, strategy_evidence
-from labelwise.campaign.new_labels import GuessLearner, HintLearner, NewLabel, parts_of, spread_rows, with_room
-from labelwise.campaign.questions import as_questions, by_item, check_number, embed_rows, interleave, start_questions
+from labelwise.campaign.new_labels import (
+    GuessLearner,
+    HintLearner,
+    NewLabel,
+    with_all_opinions,
+    with_room,
+)
+from labelwise.campaign.questions import (
+    as_questions,
+    by_item,
+    check_number,
+    embed_rows,
+    interleave,
+    random_questions,
+    start_questions,
+)
 from labelwise.campaign.standing import AnswerArrays, Standing, measure_standing
 from labelwise.hints.reasons import Believed
 from labelwise.models.semi_supervised import for_blocks
-from labelwise.numerics.choosing import random_items, random_pairs
 from labelwise.posterior import LabelPosterior, LimitedPosterior
 from labelwise.posterior.wrapped import StreamedPosterior
-from labelwise.records import Answer, Label, LabelData, PickCounts, Question, Suggestion, features_by_name, in_shards
-from labelwise.records.asking import CONTROL, VERIFY
+from labelwise.records import (
+    Answer,
+    Label,
+    LabelData,
+    Opinions,
+    PickCounts,
+    Question,
+    Suggestion,
+    features_by_name,
+    in_shards,
+)
+from labelwise.records.asking import VERIFY
 from labelwise.records.costs import Costs, Spent
 from labelwise.records.missed import MOST_VERIFIED, worth_verifying
-
-WORD_SAMPLE = 500  # items from which it is told what a word says
-
-
-class Model(Protocol):
-    """What a campaign needs of a model; `partial_fit(X, Y, observed=...)` is used if the model has it.
-
-    Learning in pieces must then give the same as one batch; otherwise a resumed campaign would ask other questions.
-    A model with `learn_pool(X)` is shown the features of all items before it is fitted: it returns a model that has
-    seen them.
-    """
-
-    def fit(self, X: Any, Y: Any, observed: Any = None) -> Any: ...
-
-    def posterior(self, X: Any) -> LabelPosterior: ...
 
 
 class Campaign:
@@ -80,6 +89,9 @@ class Campaign:
         What the names and descriptions of the labels say of the items, weighed by the answers; "auto" is all that are
         built in. They need features whose names are words. For other features, and for names that are codes, nothing
         changes. None switches them off.
+    opinions : list of Opinions
+        What others say of the items: a language model, an older classifier, rules. Weighed by the answers as hints are,
+        judged by `opinion_quality`, never taken as answers. `data.with_opinions` does the same.
     random_state : int
     answers : earlier answers, to continue a campaign
 
@@ -107,6 +119,7 @@ class Campaign:
         control: float | Guard | None = None,
         costs: Costs | None = None,
         hints: str | Iterable[Any] | None = "auto",
+        opinions: Iterable[Opinions] = (),
         random_state: int = 0,
         answers: Iterable[Answer] = (),
     ) -> None:
@@ -127,7 +140,7 @@ class Campaign:
         self._new_labels: dict[str, NewLabel] = {}
         self._hints = HintLearner(hints)
         self._shown: tuple[Any, Any, Any] | None = None  # the model, the pool, and the model that has seen the pool
-        self._use(data)
+        self._use(with_all_opinions(data, opinions))
         self.use_costs(costs)
         self.tell(answers)
 
@@ -180,6 +193,13 @@ class Campaign:
         """(q,) how often a random question about each label was answered yes, and (q,) how often no."""
         return self._book.random_counts()
 
+    def opinion_quality(self) -> list[OpinionQuality]:
+        """Precision and recall of each source of opinions, judged by the random share, which is answered blind.
+
+        Only answers with the reason "control" count: for others the person may have seen what the source says.
+        """
+        return [self._book.judge(name) for name in self._data.opinion_names]
+
     # -- the loop -----------------------------------------------------------------------------------------------------
 
     def ask(self, n: int = 1, *, exclude: Iterable[str | tuple[str, str]] = ()) -> list[Question]:
@@ -198,7 +218,7 @@ class Campaign:
         if n == 0:
             return begin
         drawn = rng.random(n) < self.random_share()
-        asked = self._random_questions(closed, int(drawn.sum()), rng)
+        asked = random_questions(self._data, closed, int(drawn.sum()), self.strategy.target, rng)
         closed = self._book.without(closed, asked)
         model = self.fitted()
         beliefs = self._pool_posterior(model)
@@ -291,12 +311,7 @@ class Campaign:
 
     def believed(self, rows: npt.NDArray[np.intp]) -> Believed:
         """What is believed of these rows of the pool, and then of a sample, with the parts that it is made of."""
-        X = self._data.X[np.concatenate([rows, spread_rows(self._data.n_items, WORD_SAMPLE)])]
-        beliefs = self.believe(X)
-        model, hints, weights = parts_of(beliefs)
-        p = np.asarray(beliefs.probabilities())
-        words = self._hints.pool(self._data).words(self._data.feature_names)
-        return Believed(X, p, model - model.mean(axis=0), words, hints, weights)
+        return self._hints.believed(self._data, rows, self.believe)
 
     def predict(self, X: Any = None, *, every_label: bool = False) -> npt.NDArray[np.bool_]:
         """(n, q) label sets of new items, or of the pool; in the pool, what was answered stands.
@@ -478,10 +493,3 @@ class Campaign:
             return []
         sizes = {"start": self.start, "n": n, "target": self.strategy.target, "random_state": self.random_state}
         return start_questions(self._data, closed, self._book.full_rows(), **sizes)
-
-    def _random_questions(self, closed: sp.csr_array, n: int, rng: np.random.Generator) -> list[Question]:
-        if self.strategy.target == "items":
-            rows, labels = random_items(closed, n, rng), None
-        else:
-            rows, labels = random_pairs(closed, n, rng)
-        return as_questions(self._data, closed, (rows, labels, np.full(rows.size, np.nan)), CONTROL)

@@ -19,9 +19,10 @@ from sklearn.base import BaseEstimator, clone
 
 from labelwise.campaign.questions import did_you_mean
 from labelwise.hints.base import DEFAULT_HINTS, Pool, PoolHints, checked_hints, learn_hints
+from labelwise.hints.reasons import Believed
 from labelwise.models.hinted import HintedModel, HintedPosterior
 from labelwise.numerics.arrays import BoolArray, FloatArray
-from labelwise.numerics.blocks import model_columns
+from labelwise.numerics.blocks import OPINIONS, model_columns
 from labelwise.numerics.feature_scaling import PreparedFeatures, learn_features
 from labelwise.numerics.moved_beliefs import log_odds
 from labelwise.numerics.recovery.label_sketches import (
@@ -36,7 +37,7 @@ from labelwise.posterior import IgnorantPosterior
 from labelwise.posterior.base import LabelPosterior, Rows
 from labelwise.posterior.tilted import TiltedPosterior
 from labelwise.posterior.wrapped import StreamedPosterior
-from labelwise.records import LabelData, in_shards
+from labelwise.records import LabelData, Opinions, in_shards
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +129,7 @@ FEWEST_ANSWERS = 5  # of yes, and of no, before the model may have a say
 ENOUGH_ANSWERS = 3000  # counts say nothing beside these
 SHARES = np.linspace(0.0, 1.0, 11)  # of the model in the log-odds
 MODEL_HANDICAP = 2.0  # nats by which the model has to be better, in full
+WORD_SAMPLE = 500  # items from which it is told what a word says
 SAMPLE = 2000  # pool items from which the share of a known label is estimated
 
 Training = tuple[npt.NDArray[np.intp], BoolArray, BoolArray]  # rows of the pool, their labels and masks (rows, q)
@@ -349,16 +351,28 @@ def _has_both(values: BoolArray, observed: BoolArray) -> bool:
     return FEWEST_ANSWERS <= yes <= int(observed.sum()) - FEWEST_ANSWERS
 
 
+def with_all_opinions(data: LabelData, opinions: Iterable[Opinions]) -> LabelData:
+    """The data with what these sources say."""
+    for each in opinions:
+        if not isinstance(each, Opinions):
+            raise TypeError(f"opinions must be a list of Opinions, got {each!r}; write Opinions('gpt', {{...}})")
+        data = data.with_opinions(each.name, each)
+    return data
+
+
 class HintLearner:
     """What is believed of labels before they are answered, by their names; a function of the pool and its labels alone.
 
     Parameters
     ----------
     hints : "auto", None, or names in `labelwise.hints.BY_NAME` and objects with `fit`
+        Opinions that the data hold are read in any case.
     """
 
     def __init__(self, hints: str | Iterable[Any] | None) -> None:
-        self._chosen = checked_hints(DEFAULT_HINTS if isinstance(hints, str) and hints == "auto" else hints or ())
+        chosen = checked_hints(DEFAULT_HINTS if isinstance(hints, str) and hints == "auto" else hints or ())
+        has_opinions = any(getattr(hint, "kind", "words") == OPINIONS for hint in chosen)
+        self._chosen = chosen if has_opinions else (*chosen, *checked_hints(["opinions"]))
         self._pool: tuple[Any, Pool | None] = (None, None)  # features, and what was learnt of them
         self._found: tuple[LabelData | None, PoolHints | None] = (None, None)
 
@@ -376,6 +390,16 @@ class HintLearner:
             self._pool = (data.X, Pool.of(data))
         assert self._pool[1] is not None
         return self._pool[1]
+
+    def believed(
+        self, data: LabelData, rows: npt.NDArray[np.intp], believe: Callable[[Any], LabelPosterior]
+    ) -> Believed:
+        """What is believed of these rows of the pool, and then of a sample, with the parts that it is made of."""
+        X = data.X[np.concatenate([rows, spread_rows(data.n_items, WORD_SAMPLE)])]
+        beliefs = believe(X)
+        model, hints, weights = parts_of(beliefs)
+        words = self.pool(data).words(data.feature_names)
+        return Believed(X, np.asarray(beliefs.probabilities()), model - model.mean(axis=0), words, hints, weights)
 
     def wrap(self, model: Any, data: LabelData) -> Any:
         """An unfitted model with the hints of the pool in its beliefs; the model itself where there are none."""

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from labelwise.numerics.choosing import random_items, random_pairs
 from labelwise.records import LabelData, Question
-from labelwise.records.asking import START_REASON
+from labelwise.records.asking import CONTROL, START_REASON
 
 
 def embed_rows(rows_of: npt.NDArray[np.bool_], rows: npt.NDArray[np.intp], shape: tuple[int, int]) -> sp.csr_array:
@@ -100,3 +101,11 @@ def start_questions(
     place, labels = np.nonzero(~closed[order].toarray())
     rows = order[place[:n]]
     return as_questions(data, closed, (rows, labels[:n], np.full(rows.size, np.nan)), START_REASON)
+
+
+def random_questions(
+    data: LabelData, closed: sp.csr_array, n: int, target: str, rng: np.random.Generator
+) -> list[Question]:
+    """Up to n questions of the random share: items, or pairs, drawn from what is open."""
+    rows, labels = (random_items(closed, n, rng), None) if target == "items" else random_pairs(closed, n, rng)
+    return as_questions(data, closed, (rows, labels, np.full(rows.size, np.nan)), CONTROL)

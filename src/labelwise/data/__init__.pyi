@@ -25,6 +25,7 @@ from labelwise.data.made_up.synthetic import make_gaussian_labels as make_gaussi
 from labelwise.data.made_up.synthetic import make_shapes as make_shapes
 from labelwise.data.made_up.synthetic import shapes_probabilities as shapes_probabilities
 from labelwise.data.made_up.tickets import make_tickets as make_tickets
+from labelwise.data.opinions import read_opinions as read_opinions
 from labelwise.data.sharded import FeaturePart as FeaturePart
 from labelwise.data.sharded import ShardedFeatures as ShardedFeatures
 from labelwise.data.vectors import with_encoded as with_encoded

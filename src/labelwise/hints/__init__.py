@@ -6,8 +6,9 @@ A new hint is one file and one line here; see docs/label-names.md.
 from labelwise.hints.base import PoolHints, learn_hints
 from labelwise.hints.encoder import Encoder
 from labelwise.hints.lexical import Lexical
+from labelwise.hints.opinions import OpinionHint
 from labelwise.hints.semantics import Semantics
 
-__all__ = ["BY_NAME", "Encoder", "Lexical", "PoolHints", "Semantics", "learn_hints"]
+__all__ = ["BY_NAME", "Encoder", "Lexical", "OpinionHint", "PoolHints", "Semantics", "learn_hints"]
 
-BY_NAME = {"lexical": Lexical, "semantics": Semantics, "encoder": Encoder}
+BY_NAME = {"lexical": Lexical, "semantics": Semantics, "encoder": Encoder, "opinions": OpinionHint}

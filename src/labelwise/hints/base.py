@@ -23,13 +23,15 @@ BLOCK = 4096  # rows scored at a time
 N_AXES = 150  # of the pool's semantics
 SVD_PASSES = 3
 CONSTANT = 1e-9  # a score with a smaller standard deviation says nothing
-DEFAULT_HINTS = ("lexical", "semantics", "encoder")
+DEFAULT_HINTS = ("lexical", "semantics", "encoder", "opinions")
 
 IntArray = npt.NDArray[np.intp]
 
 
 class FittedHint(Protocol):
-    """Scores any items; the larger, the more the hint speaks for the label. Zero throughout: it has nothing to say.
+    """Scores any items; the larger, the more the hint speaks for the label. NaN: it says nothing of this item.
+
+    A label with the same score throughout is one that it has nothing to say of.
 
     It may have a `source`, the name that people see, and `parts(X, labels)`: a csr_array (m, d) of what each feature
     of row i adds to its score for label i of `labels`.
@@ -206,9 +208,9 @@ class PoolHints:
         return len(self.fitted)
 
     def __call__(self, X: Any) -> FloatArray:
-        """(h, m, q) standard scores of items X."""
+        """(h, m, q) standard scores of items X; 0 where a hint says nothing."""
         found = [hint.scores(X) for hint in self.fitted]
-        return np.stack([(s - m) * w for s, m, w in zip(found, self.means, self.weights, strict=True)])
+        return np.stack([_or_zero((s - m) * w) for s, m, w in zip(found, self.means, self.weights, strict=True)])
 
     def says(self) -> BoolArray:
         """(h, q) of which labels each hint has something to say."""
@@ -247,11 +249,17 @@ def checked_hints(hints: Iterable[Any]) -> tuple[Hint, ...]:
 
 
 def _moments(hint: FittedHint, X: Any) -> tuple[FloatArray, FloatArray]:
-    """(q,) mean and standard deviation of the scores of rows X, by blocks."""
-    n = X.shape[0]
-    total, squares = 0.0, 0.0
-    for start in range(0, n, BLOCK):
+    """(q,) mean and standard deviation of what is said of rows X, by blocks."""
+    said, total, squares = 0.0, 0.0, 0.0
+    for start in range(0, X.shape[0], BLOCK):
         scores = hint.scores(X[start : start + BLOCK])
+        said = said + (~np.isnan(scores)).sum(axis=0)
+        scores = _or_zero(scores)
         total, squares = total + scores.sum(axis=0), squares + (scores**2).sum(axis=0)
+    n = np.maximum(said, 1)
     mean = np.asarray(total / n)
     return mean, np.sqrt(np.maximum(np.asarray(squares / n) - mean**2, 0.0))
+
+
+def _or_zero(scores: FloatArray) -> FloatArray:
+    return np.where(np.isnan(scores), 0.0, scores)

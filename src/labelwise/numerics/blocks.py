@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
 
 Kind = Literal["words", "vectors", "numbers", "categories", "opinions"]
 KINDS: tuple[str, ...] = get_args(Kind)
-OPINIONS = "opinions"  # what others say of the items: only hints read it
+OPINIONS: Final = "opinions"  # what others say of the items: only hints read it
 
 
 @dataclass(frozen=True)

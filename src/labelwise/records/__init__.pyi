@@ -18,3 +18,4 @@ from labelwise.records.label_data import in_shards as in_shards
 from labelwise.records.labels import Label as Label
 from labelwise.records.missed import PickCounts as PickCounts
 from labelwise.records.missed import worth_verifying as worth_verifying
+from labelwise.records.opinions import Opinions as Opinions

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from labelwise.numerics.blocks import Block, Kind, check_blocks, feature_blocks, join_columns, model_columns
+from labelwise.numerics.blocks import OPINIONS, Block, Kind, check_blocks, join_columns
 from labelwise.numerics.user_input import as_numbers, is_frame, sparse_labels
 from labelwise.records.labels import Label, as_labels
+from labelwise.records.opinions import Opinions, column_name
 
 SHOWN = 5  # labels in a repr
 Features: TypeAlias = Any  # (n, d) float array, csr_array or rows in shards: scipy brings no types to tell them apart
@@ -260,20 +261,60 @@ class LabelData:
             blocks=(*blocks, Block(name, kind, d, d + width, encoder)),
         )
 
-    def without_opinions(self) -> LabelData:
-        """The same items with the features that models see; itself where that is all of them."""
-        seen = feature_blocks(self.blocks)
-        if len(seen) == len(self.blocks):
+    def with_opinions(self, name: str, scores: Any) -> LabelData:
+        """The same items with what a source says of them: a block of opinions, which hints read and models do not see.
+
+        `scores` is an array (n, q) with NaN where nothing is said, a mapping of item ids to labels or scores, or
+        `Opinions`, see there. Opinions of the same name are replaced.
+
+        >>> data = LabelData.from_arrays([[0.0], [1.0]], label_names=["joy", "fear"])
+        >>> data.with_opinions("gpt", {"0": ["joy"], "1": {"fear": 0.8}}).opinions("gpt").toarray()
+        array([[ 1. , -1. ],
+               [ 0. ,  0.6]])
+        """
+        said = Opinions.of(name, scores, self.item_ids, self.label_names)
+        columns = said.columns(self.item_ids, self.label_names)
+        named = [column_name(said.name, label) for label in self.label_names]
+        before = self.without_opinions(said.name)
+        if not before.blocks and before.n_features:  # as hints take features without blocks: for words, if they can be
+            is_words = sp.issparse(self.X) or (self.feature_names is not None and bool((self.X >= 0).all()))
+            kind: Kind = "words" if is_words else "numbers"
+            before = replace(before, blocks=(Block(kind, kind, 0, before.n_features),))
+        own = columns if sp.issparse(self.X) or not before.n_features else columns.toarray()
+        return before.with_block(own, said.name, OPINIONS, feature_names=named)
+
+    @property
+    def opinion_names(self) -> tuple[str, ...]:
+        """The sources that there are opinions of."""
+        return tuple(block.name for block in self.blocks if block.kind == OPINIONS)
+
+    def opinions(self, name: str) -> sp.csr_array:
+        """(n, q) what a source says: 1 yes, −1 no, between them less surely, and 0 where it says nothing."""
+        if name not in self.opinion_names:
+            raise ValueError(f"there are no opinions {name!r}; there are {', '.join(self.opinion_names) or 'none'}")
+        block = next(block for block in self.blocks if block.name == name)
+        assert self.feature_names is not None
+        place = {each: column for column, each in enumerate(self.feature_names[block.start : block.stop])}
+        columns = [place.get(column_name(name, label), -1) for label in self.label_names]
+        X = sp.csr_array(block.of(self.X))
+        said = sp.csr_array(sp.hstack([X, sp.csr_array((self.n_items, 1))], format="csr"))
+        return sp.csr_array(said[:, columns])  # the last column is of labels that were added later
+
+    def without_opinions(self, name: str | None = None) -> LabelData:
+        """The same items without the opinions of a source, or without any; itself where there are none."""
+        gone = {each for each in self.opinion_names if name is None or each == name}
+        if not gone:
             return self
         if in_shards(self.X):
             raise ValueError("opinions in shards cannot be taken out: read the pool into memory")
-        names = self.feature_names
-        kept = model_columns(np.arange(self.n_features)[None], self.blocks)[0]
+        names, left = self.feature_names, [block for block in self.blocks if block.name not in gone]
+        kept = np.concatenate([np.empty(0, dtype=np.intp), *(np.arange(b.start, b.stop) for b in left)])
+        starts = np.cumsum([0, *(block.width for block in left)]).tolist()
         return replace(
             self,
-            X=model_columns(self.X, self.blocks),
+            X=self.X[:, kept],
             feature_names=None if names is None else tuple(names[column] for column in kept.tolist()),
-            blocks=seen,
+            blocks=tuple(replace(b, start=at, stop=at + b.width) for b, at in zip(left, starts[:-1], strict=True)),
         )
 
     def with_items(self, more: LabelData) -> LabelData:
