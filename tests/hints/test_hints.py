@@ -116,7 +116,7 @@ def test_features_below_zero_are_no_words():
 def test_no_hint_no_scores_and_a_wrong_one_is_refused():
     data, _ = pool()
     assert learn_hints(data, []) is None
-    with pytest.raises(ValueError, match="one of lexical, semantics, encoder or an object with `fit`, got 'magic'"):
+    with pytest.raises(ValueError, match="semantics, encoder, opinions or an object with `fit`, got 'magic'"):
         learn_hints(data, ["magic"])
 
 

@@ -75,6 +75,12 @@ def import_(
     project: ProjectPlace,
     file: Annotated[str | None, typer.Argument(help="Answers (--answers), Label Studio .json, or more items.")] = None,
     answers: Annotated[bool, typer.Option("--answers", help="The file was written by export --answers.")] = False,
+    opinions: Annotated[
+        str | None,
+        typer.Option(
+            help="The file has opinions of a source of this name: label sets or scores by item (jsonl, json, csv)."
+        ),
+    ] = None,
     known: Annotated[str | None, typer.Option(help="Items: column of known labels, or 0/1 columns by comma.")] = None,
     id: Annotated[str | None, typer.Option(help="Items: column of ids.")] = None,
     encoding: Encoding = None,
@@ -90,10 +96,14 @@ def import_(
         bool, typer.Option("--reconcile", help="Label Studio: take back answers whose annotations were deleted there.")
     ] = False,
 ) -> None:
-    """Import answers given elsewhere, Label Studio tasks, or more items.
+    """Import answers given elsewhere, Label Studio tasks, more items, or opinions about the items.
 
     A file is imported completely, or not at all if something in it is wrong. Answers and items that are there already
     are skipped and counted: you may import a file twice.
+
+    Opinions are what a language model, an older classifier, rules or a spreadsheet say of the items. They are shown as
+    suggestions, weighed by the answers, judged by the random share, and never taken as answers. Opinions of the same
+    name are replaced.
 
     **Examples**
 
@@ -102,9 +112,11 @@ def import_(
     labelwise import tickets.db label-studio-export.json
     labelwise import tickets.db --from-label-studio http://localhost:8080 --project 1
     labelwise import tickets.db more-tickets.csv --known tags
+    labelwise import tickets.db gpt.jsonl --opinions gpt
     ```
     """
     with opened(project, labels="--known", label_names="the labels of the project", **CSV) as found:
+        from labelwise.data import read_opinions
         from labelwise.labelling.exchange.transfer import import_answers, import_items, import_tasks
         from labelwise.labelling.figures.wording import counted
 
@@ -112,6 +124,10 @@ def import_(
             told = _import_live(found, file, from_label_studio, studio_project, reconcile)
         elif file is None:
             raise ValueError("give a file, or --from-label-studio with the address of a Label Studio")
+        elif opinions is not None:
+            if answers or reconcile:
+                raise ValueError("--opinions goes with neither --answers nor --reconcile")
+            told = f"opinions of {opinions} on {counted(found.add_opinions(read_opinions(file, opinions)), 'item')}"
         elif reconcile and (answers or not file.endswith(".json")):
             raise ValueError(f"--reconcile is for Label Studio, got {file!r}")
         elif answers:

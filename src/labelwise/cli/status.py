@@ -72,6 +72,7 @@ def _print(now: Status) -> None:
         counted,
         encoding_line,
         miss_line,
+        opinion_line,
         roughly,
         standing_lines,
         unlearnt,
@@ -94,6 +95,8 @@ def _print(now: Status) -> None:
         typer.echo(f"time spent: about {roughly(now.curve.seconds)} by the usual prices; nobody's time was measured")
     for misses in now.misses:
         typer.echo(miss_line(misses))
+    for judged in now.opinions:
+        typer.echo(opinion_line(judged))
     measured = now.f1 is not None and now.f1["f1"] is not None
     told = _measured(now.f1) if measured else why_no_f1(now.f1)  # type: ignore[arg-type]  # measured: not None
     typer.echo(f"estimated F1: {told}")

@@ -224,15 +224,17 @@ class Project(ServedProject):
         if threshold is not None:
             Threshold(threshold)  # a wrong one is told before a model is trained
         labeller = self.model()
-        data = self.labelled() if items is None else read_new(items, self.settings, labeller.label_names, id, **csv)
+        learner = self.learner() if items is None else None
+        data = read_new(items, self.settings, labeller.label_names, id, **csv) if learner is None else learner.data()
         contents = data.items if data.items is not None else (None,) * data.n_items
         X, vectors = (data.X if self.settings.features["kind"] == "numbers" else None), _vectors_block(data)
         if "vectors" in self.settings.features and vectors is not None:
             X = vectors.of(data.X)
-        beliefs = labeller.posterior(contents, X)
+        is_same = learner is not None and learner.labels.names == labeller.label_names
+        beliefs = labeller.posterior(contents, X, learner.opinions if learner is not None and is_same else None)
         sets = labeller.decide(beliefs, threshold=threshold, every_label=every_label)
         learnt = labeller.learnt_labels() | every_label
-        if items is None:
+        if learner is not None:
             _keep_answers(data, labeller.label_names, sets)
         with self.store.reading() as connection:
             unlearnt = sum(voters_count(connection, labeller.seen_event).values())

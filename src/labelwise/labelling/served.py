@@ -28,11 +28,13 @@ from labelwise.labelling.store.labels import (
     retire_label,
     set_start,
 )
+from labelwise.labelling.store.opinions import remove_opinions, write_opinions
 from labelwise.labelling.store.questions import forget_beliefs
 from labelwise.labelling.store.schema import WHOLE_ITEM, YES
 from labelwise.labelling.store.trainings import last_good
 from labelwise.labelling.training.guesses import Shares, hint_of
 from labelwise.records.labels import Label, as_labels
+from labelwise.records.opinions import Opinions
 
 PICTURE_FOLDERS = "picture_folders"
 OWNER = "owner"  # who changes labels and adds items where no name is given
@@ -151,6 +153,19 @@ class ServedProject:
             raise ProjectError(str(error)) from None
         with self.store.writing() as connection:
             return describe_labels(connection, described, who, time.time())
+
+    def add_opinions(self, opinions: Opinions, *, who: str = OWNER) -> int:
+        """Keep what a source says of items, in place of what it said before; returns of how many items.
+
+        Opinions are weighed by the answers, judged by the random share, and never taken as answers.
+        """
+        with self.store.writing() as connection:
+            return write_opinions(connection, opinions, who, time.time())
+
+    def remove_opinions(self, name: str, *, who: str = OWNER) -> int:
+        """Forget what a source says; returns of how many items."""
+        with self.store.writing() as connection:
+            return remove_opinions(connection, name, who, time.time())
 
     def rename_label(self, old: str, new: str, *, who: str = OWNER) -> None:
         with self.store.writing() as connection:

@@ -273,15 +273,18 @@ class LabelData:
                [ 0. ,  0.6]])
         """
         said = Opinions.of(name, scores, self.item_ids, self.label_names)
-        columns = said.columns(self.item_ids, self.label_names)
-        named = [column_name(said.name, label) for label in self.label_names]
-        before = self.without_opinions(said.name)
+        return self.with_opinion_columns(said.name, said.columns(self.item_ids, self.label_names))
+
+    def with_opinion_columns(self, name: str, columns: sp.csr_array) -> LabelData:
+        """The same from what `opinions` gives: (n, q) 1 yes, −1 no, 0 nothing is said."""
+        named = [column_name(name, label) for label in self.label_names]
+        before = self.without_opinions(name)
         if not before.blocks and before.n_features:  # as hints take features without blocks: for words, if they can be
             is_words = sp.issparse(self.X) or (self.feature_names is not None and bool((self.X >= 0).all()))
             kind: Kind = "words" if is_words else "numbers"
             before = replace(before, blocks=(Block(kind, kind, 0, before.n_features),))
         own = columns if sp.issparse(self.X) or not before.n_features else columns.toarray()
-        return before.with_block(own, said.name, OPINIONS, feature_names=named)
+        return before.with_block(own, name, OPINIONS, feature_names=named)
 
     @property
     def opinion_names(self) -> tuple[str, ...]:

@@ -104,6 +104,7 @@ class Status:
     misses : how often each person missed labels when picking, of what was checked until the last good training
     seconds, times : the time that people were measured to spend, in all, and by person and kind of question
     f1 : the estimate by the random questions, with its interval and the number of answers it is of
+    opinions : what each source of opinions is worth, by the random share, see `labelwise.campaign.estimates`
     standing : what the strategy gains over random questions, and whether to go on, as in `labelwise.Campaign.status`
     course : F1 whenever the campaign was judged
     curve : F1 over the seconds that people spent, as of the last judgement, see `labelwise.records.learning_curve`
@@ -124,6 +125,7 @@ class Status:
     seconds: float
     times: tuple[PersonTime, ...]
     misses: tuple[PersonMisses, ...]
+    opinions: tuple[dict[str, Any], ...]
     people: Mapping[str, int]
     labels: tuple[LabelStatus, ...]
     f1: dict[str, Any] | None
@@ -208,6 +210,7 @@ def status_of(
             seconds=round(sum(each.seconds for each in times), 3),
             times=times,
             misses=_misses(MissRates.read(report, labels)),
+            opinions=tuple(report.get("opinions", ())),
             people=dict(sorted(people.items(), key=lambda pair: (-pair[1], pair[0]))),
             labels=_labels(labels, _counts(connection, labels) if recount else report.get("labels", {}), report),
             f1=report.get("f1"),

@@ -66,6 +66,26 @@ def encoding_line(encoding: Mapping[str, Any] | None) -> str | None:
     return f"{encoding['done']} of {encoding['of']} texts have vectors; {why}"
 
 
+def opinion_line(judged: Mapping[str, Any]) -> str:
+    """What a source of opinions is worth.
+
+    >>> figures = {"coverage": 1.0, "items": 40, "precision": {"value": 0.6, "low": 0.52, "high": 0.68}, "recall": None}
+    >>> opinion_line({"name": "gpt", **figures})
+    'opinions of gpt: precision 0.60 (0.52 to 0.68), recall not known yet, by 40 random items'
+    """
+    said = []
+    for what in ("precision", "recall"):
+        figures = judged[what]
+        told = "not known yet" if figures is None else f"{figures['value']:.2f}{_spread_of(figures)}"
+        said.append(f"{what} {told}")
+    part = "" if judged["coverage"] == 1 else f"; it speaks of {judged['coverage']:.0%} of the items"
+    return f"opinions of {judged['name']}: {', '.join(said)}, by {counted(judged['items'], 'random item')}{part}"
+
+
+def _spread_of(figures: Mapping[str, float]) -> str:
+    return f" ({figures['low']:.2f} to {figures['high']:.2f})"
+
+
 def unlearnt(answers: int) -> str:
     """How far behind the answers a model is.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-VERSION = 5
+VERSION = 6
 WHOLE_ITEM = 0  # in place of a label's id: the question is about every open label of the item
 YES, NO, UNSURE = 1, 0, -1  # the greatest of several votes is yes before no before unsure
 STUDIO = "label-studio:"  # how the names begin of people who answered in Label Studio
@@ -87,6 +87,17 @@ changes = sa.Table(
     sa.Column("what", sa.Text, nullable=False),
     sa.Column("detail", sa.JSON, nullable=False),
     sqlite_autoincrement=True,
+)
+opinions = sa.Table(  # what others say of the items, by the name of the source: never answers
+    "opinions",
+    metadata,
+    sa.Column("source", sa.Text, primary_key=True),
+    sa.Column("item", sa.ForeignKey("items.id"), primary_key=True, autoincrement=False),
+    sa.Column("labels", sa.LargeBinary, nullable=False),  # int32, their numbers
+    sa.Column(
+        "scores", sa.LargeBinary
+    ),  # float32, one for each; null: it has these labels, and no others up to `until`
+    sa.Column("until", sa.Integer, nullable=False),  # the last label that there was
 )
 questions = sa.Table(
     "questions",
@@ -247,6 +258,11 @@ def _to_version_5(connection: sa.Connection) -> None:
     metadata.create_all(connection)  # tables that are not there
 
 
+def _to_version_6(connection: sa.Connection) -> None:
+    """What others say of the items is kept."""
+    metadata.create_all(connection)  # tables that are not there
+
+
 def _remember_annotations(connection: sa.Connection) -> None:
     """Until version 2 an annotation was known by the leases of its answers: label-studio:project:annotation:time."""
     undoing = events.alias()
@@ -284,6 +300,7 @@ MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {  # from this version 
     2: _to_version_3,
     3: _to_version_4,
     4: _to_version_5,
+    5: _to_version_6,
 }
 
 

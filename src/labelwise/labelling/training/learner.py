@@ -24,6 +24,7 @@ from labelwise.labelling.store import Store
 from labelwise.labelling.store.events import last_event, read_votes, recent_times, votes_since
 from labelwise.labelling.store.items import StoredItems, read_items
 from labelwise.labelling.store.labels import StoredLabels, last_change, read_labels, read_meanings
+from labelwise.labelling.store.opinions import read_opinions
 from labelwise.labelling.training.guesses import add_hints
 from labelwise.labelling.training.vectors import BackgroundEncoder
 from labelwise.labelling.training.votes import UNKNOWN, History
@@ -96,11 +97,15 @@ class Learner:
         self._items = items
         self.labels: StoredLabels = read_labels(connection)
         self.meanings = read_meanings(connection, self.labels)
+        self.opinions = read_opinions(connection, items.ids, self.labels)
         self.history = History(self.labels, dict(zip(items.ids, items.names, strict=True)))
         self.history.add(read_votes(connection))
         settings = self.settings
+        data = self.data(given_only=True)
+        for source, said in self.opinions.items():
+            data = data.with_opinion_columns(source, said)
         self.campaign = Campaign(
-            self.data(given_only=True),
+            data,
             model=models.BY_NAME[settings.model]().set_params(**settings.model_options),
             strategy=settings.strategy,
             start=settings.start,
@@ -173,7 +178,8 @@ def report_of(learner: Learner) -> dict[str, Any]:
         if yes[column] + no[column] > 0
     }
     missed = {"picks": as_report(learner.history.picks, learner.labels), "examples": _examples(learner)}
-    answers = {"answers": len(learner.history.answers), "base_rates": rates, **missed}
+    judged = [asdict(each) for each in learner.campaign.opinion_quality()]
+    answers = {"answers": len(learner.history.answers), "base_rates": rates, **missed, "opinions": judged}
     return answers | agreement_of(learner.history.tally, learner.labels)
 
 

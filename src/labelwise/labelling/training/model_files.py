@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from labelwise.campaign.defaults import default_decision
 from labelwise.data.errors import UNREADABLE
@@ -37,6 +38,7 @@ class TrainedLabeller:
     learnt : (q,) array of bool, optional
         Labels that somebody has said yes to, or that are guessed: the others are not predicted unless asked for. None:
         all of them.
+    opinions : names of the sources whose opinions the model also hears
 
     Examples
     --------
@@ -57,6 +59,7 @@ class TrainedLabeller:
         seen_event: int = 0,
         seen_change: int = 0,
         learnt: npt.NDArray[np.bool_] | None = None,
+        opinions: Sequence[str] = (),
     ) -> None:
         self.model = model
         self.label_names = tuple(label_names)
@@ -64,22 +67,34 @@ class TrainedLabeller:
         self.seen_event = seen_event
         self.seen_change = seen_change
         self.learnt = learnt
+        self.opinions = tuple(opinions)
 
     def learnt_labels(self) -> npt.NDArray[np.bool_]:
         """(q,) labels that are predicted by default; all of them where the file is older than this distinction."""
         learnt = getattr(self, "learnt", None)
         return np.ones(len(self.label_names), dtype=bool) if learnt is None else np.asarray(learnt, dtype=bool)
 
-    def posterior(self, contents: Sequence[Any], X: Features | None = None) -> LabelPosterior:
+    def posterior(
+        self, contents: Sequence[Any], X: Features | None = None, opinions: Mapping[str, sp.csr_array] | None = None
+    ) -> LabelPosterior:
         """Beliefs about items, given as the project's items are (a text, a mapping of fields, ...) or as features.
 
-        Of a project whose texts came with vectors, `X` is these vectors; without, words alone are judged.
+        Of a project whose texts came with vectors, `X` is these vectors; without, words alone are judged. `opinions`
+        has (n, q) what sources say of the items, 1 yes, −1 no, by name; without, nothing is said.
         """
         if not self.featurizer.is_current:
             raise ProjectError("this model was made by an older labelwise, of pixels of pictures: train it again")
         has_both = "vectors" in self.featurizer.spec
         numbers = () if X is None else pack_vectors(X) if has_both else pack(X)
-        return self.model.posterior(self.featurizer.transform(contents, numbers))
+        features = self.featurizer.transform(contents, numbers)
+        shape = (features.shape[0], len(self.label_names))
+        said = [(opinions or {}).get(name) for name in getattr(self, "opinions", ())]  # files of 0.1 know of none
+        columns = [sp.csr_array(shape) if each is None or each.shape != shape else each for each in said]
+        if not sp.issparse(features):
+            return self.model.posterior(np.hstack([features, *(each.toarray() for each in columns)]))
+        return self.model.posterior(
+            sp.csr_array(sp.hstack([features, *columns], format="csr")) if columns else features
+        )
 
     def probabilities(self, contents: Sequence[Any], X: Features | None = None) -> FloatArray:
         """(n, q) probability of each label."""

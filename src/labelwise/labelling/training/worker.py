@@ -460,9 +460,10 @@ def labeller_of(learner: Learner) -> TrainedLabeller | None:
     model = None if learner.knows_nothing else learner.campaign.fitted()
     if model is None:
         return None
-    model = GuessingModel.of(model, learner.campaign.believe(learner.X[:1]))
+    model = GuessingModel.of(model, learner.campaign.believe(learner.campaign.data.X[:1]))
     seen, learnt = learner.seen, learner.campaign.learnt_labels()
-    return TrainedLabeller(model, learner.labels.names, learner.featurizer, seen.event, seen.change, learnt)
+    sources, names = tuple(learner.opinions), learner.labels.names
+    return TrainedLabeller(model, names, learner.featurizer, seen.event, seen.change, learnt, sources)
 
 
 def model_path(store: Store) -> Path:

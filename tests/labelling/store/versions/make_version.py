@@ -50,6 +50,9 @@ def live(project: Any) -> None:
         lease = project.ask(who="ann")[0]
         said = dict.fromkeys(lease.question.labels, True)
         project.service.answer(lease.token, said, timing=records.Timing(0.001, "item", 1, 2, 3))
+    if hasattr(records, "Opinions"):  # from version 6 on
+        said = {"p1": {"left": 0.75, "far away": 0.25}, "p2": ["left"]}
+        project.add_opinions(records.Opinions("rules", said))
 
 
 def set_clock_back() -> None:
