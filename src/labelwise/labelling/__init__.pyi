@@ -3,6 +3,9 @@ from labelwise.labelling.errors import NothingToAsk as NothingToAsk
 from labelwise.labelling.errors import ProjectError as ProjectError
 from labelwise.labelling.errors import StoreError as StoreError
 from labelwise.labelling.errors import WorkerBusy as WorkerBusy
+from labelwise.labelling.exchange.language_model import LanguageModel as LanguageModel
+from labelwise.labelling.exchange.language_model import ask_language_model as ask_language_model
+from labelwise.labelling.exchange.language_model import estimated_tokens as estimated_tokens
 from labelwise.labelling.figures.agreement import krippendorff_alpha as krippendorff_alpha
 from labelwise.labelling.project import Project as Project
 from labelwise.labelling.records import Event as Event

@@ -40,7 +40,7 @@ class LabelStudio:
             raise ProjectError(f"set {TOKEN} to a token of Label Studio: Account & Settings, Access Token")
         self._address = address.rstrip("/")
         self._token = token.strip()
-        self._opener = build_opener(_NoRedirects)
+        self._opener = build_opener(NoRedirects)
         self._authorization = ""
 
     def label_config(self, project: int) -> str:
@@ -115,7 +115,7 @@ class _Unauthorized(ProjectError):
     """The token is refused, or its time is over."""
 
 
-class _NoRedirects(HTTPRedirectHandler):
+class NoRedirects(HTTPRedirectHandler):
     """The token is not sent on to another address."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
