@@ -176,7 +176,7 @@ def test_what_cannot_be_an_opinion_is_refused(wrong, error):
         data.with_opinions("gpt", wrong)
 
 
-@pytest.mark.parametrize("name", ["", " gpt", "model", "name", "base rate", 3, "a\nb"])
+@pytest.mark.parametrize("name", ["", " gpt", "model", "name", "base rate", "words", 3, "a\nb"])
 def test_names_that_would_mislead_are_refused(name):
     with pytest.raises(ValueError, match=r"name of opinions|need a name"):
         Opinions(name, {})

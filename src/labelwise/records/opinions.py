@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from labelwise.numerics.blocks import KINDS
 from labelwise.records.asking import IN_WORDS
 
 Scores = Mapping[str, float]
@@ -41,8 +42,8 @@ class Opinions:
         name = self.name
         if not isinstance(name, str) or not name.strip() or name != name.strip() or not name.isprintable():
             raise ValueError(f"opinions need a name without blanks around it, got {name!r}")
-        if name in IN_WORDS:
-            raise ValueError(f"{name!r} cannot be the name of opinions: suggestions have a source of that name already")
+        if name in IN_WORDS or name in KINDS:
+            raise ValueError(f"{name!r} cannot be the name of opinions: it has a meaning of its own; take another")
         if not isinstance(self.scores, Mapping):
             raise TypeError(
                 f"opinions {name!r} must map item ids to labels or scores, got {type(self.scores).__name__}"
