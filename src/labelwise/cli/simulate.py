@@ -30,7 +30,6 @@ from labelwise.cli._common import (
     user_errors,
 )
 from labelwise.files import write_text
-from labelwise.studies import METRICS, Arena, Entrant, Plan, Schedule, Source, Study
 from labelwise.studies.findings import (
     DEFAULT_METRICS,
     arm_name,
@@ -41,10 +40,22 @@ from labelwise.studies.findings import (
     sets_won,
     summary,
 )
-from labelwise.studies.plans import control_of, model_names, papers_arena, quick_arena, read_arena, strategy_names
-from labelwise.studies.sources import BUILT_IN
+from labelwise.studies.plans import (
+    METRICS,
+    Arena,
+    Entrant,
+    Plan,
+    control_of,
+    model_names,
+    papers_arena,
+    quick_arena,
+    read_arena,
+    strategy_names,
+)
+from labelwise.studies.simulate import Schedule
+from labelwise.studies.sources import BUILT_IN, Source
 from labelwise.studies.statistics import Comparison, compare
-from labelwise.studies.study import StudySet, check_plan, load_arena, run_sets
+from labelwise.studies.study import Study, StudySet, check_plan, load_arena, run_sets
 
 VERDICT_MARKS = {
     "better": "[green]▲ better[/]",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from labelwise.encoders import CachedVectors, find_encoder
-from labelwise.encoders.cache import fill_cache
+from labelwise.encoders.base import fill_cache
 from labelwise.labelling.errors import ProjectError
 
 ENCODING = "encoding"  # how far it is, among the values of a project
