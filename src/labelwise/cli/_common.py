@@ -149,6 +149,16 @@ def patient_bars(seconds: float = 2.0) -> Iterator[Callable[[str, int, int], Non
         yield update
 
 
+@contextmanager
+def stoppable(message: Callable[[], str]) -> Iterator[None]:
+    """Ctrl-C ends with a word about how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        errors.print(message())
+        raise typer.Exit(INTERRUPTED) from None
+
+
 def at_least_one(option: str, value: int | None) -> None:
     """Refuse a count below one; None means that the option was not given."""
     if value is not None and value < 1:

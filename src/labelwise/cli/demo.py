@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from scipy.sparse import csr_array
 
-from labelwise.cli._common import INTERRUPTED, at_least_one, check_extras, errors, fail, progress_bars, user_errors
+from labelwise.cli._common import at_least_one, check_extras, fail, progress_bars, stoppable, user_errors
 
 if TYPE_CHECKING:
     from labelwise.records import LabelData
@@ -58,12 +58,9 @@ def demo(
         out.mkdir(parents=True, exist_ok=True)
         at_least_one("--jobs", jobs)
     began = perf_counter()
-    try:
-        with progress_bars() as on_run:
-            done = run_demo(out, quick=quick, jobs=jobs, on_run=on_run)
-    except KeyboardInterrupt:
-        errors.print(f"stopped; finished runs are in {out}: give the same command again to continue")
-        raise typer.Exit(INTERRUPTED) from None
+    stopped = f"stopped; finished runs are in {out}: give the same command again to continue"
+    with stoppable(lambda: stopped), progress_bars() as on_run:
+        done = run_demo(out, quick=quick, jobs=jobs, on_run=on_run)
     _print(done)
     typer.echo(f"\nReport: {done.report}  ({perf_counter() - began:.0f} s)")
     typer.echo("Tag such tickets yourself: labelwise demo --project demo.db; labelwise serve demo.db --open")

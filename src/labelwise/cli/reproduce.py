@@ -14,13 +14,13 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from labelwise.cli._common import (
-    INTERRUPTED,
     ClusterOption,
     at_least_one,
     errors,
     fail,
     on_cluster,
     progress_bars,
+    stoppable,
     user_errors,
 )
 
@@ -86,15 +86,15 @@ def reproduce(
 
     if shared is None:
         errors.print("no folder of published data sets: what needs them is left out (see --data)")
-    try:
-        for name in wanted if not saved else ():
-            with on_cluster(cluster), progress_bars() as update:
-                reproduce_paper(load_paper(name), folder / name, quick=quick, shared=shared, n_jobs=jobs, on_job=update)
-    except KeyboardInterrupt:
+
+    def stopped() -> str:
         if paper == "all":
             gather()
-        errors.print(f"stopped; finished pieces are in {folder}: give the same command again to continue")
-        raise typer.Exit(INTERRUPTED) from None
+        return f"stopped; finished pieces are in {folder}: give the same command again to continue"
+
+    for name in wanted if not saved else ():
+        with stoppable(stopped), on_cluster(cluster), progress_bars() as update:
+            reproduce_paper(load_paper(name), folder / name, quick=quick, shared=shared, n_jobs=jobs, on_job=update)
     accounts, report = gather()
     if as_json:
         content = as_plain(accounts, report)

@@ -15,7 +15,6 @@ from rich.table import Table as Grid
 
 from labelwise.campaign import Costs
 from labelwise.cli._common import (
-    INTERRUPTED,
     AnswerCostOption,
     ClusterOption,
     PriceListOption,
@@ -27,6 +26,7 @@ from labelwise.cli._common import (
     on_cluster,
     progress_bars,
     seconds,
+    stoppable,
     user_errors,
 )
 from labelwise.files import write_text
@@ -144,13 +144,10 @@ def simulate(
         prepared = _several_sets(sources, ctx.params, given) if several else _one_set(sources[0], ctx.params)
         folder = out or Path("runs") / prepared.name
         folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with on_cluster(cluster), progress_bars() as on_run:
-            name, is_scaled = prepared.name, prepared.is_scaled
-            study = run_sets(name, prepared.sets, folder, jobs=jobs, on_run=on_run, is_scaled=is_scaled)
-    except KeyboardInterrupt:
-        errors.print(f"stopped; finished runs are in {folder}: give the same command again to continue")
-        raise typer.Exit(INTERRUPTED) from None
+    stopped = f"stopped; finished runs are in {folder}: give the same command again to continue"
+    with stoppable(lambda: stopped), on_cluster(cluster), progress_bars() as on_run:
+        name, is_scaled = prepared.name, prepared.is_scaled
+        study = run_sets(name, prepared.sets, folder, jobs=jobs, on_run=on_run, is_scaled=is_scaled)
     report = _write_report(study, prepared.metrics, folder)
     content = json.dumps(_as_json(study, prepared.metrics, folder, report), indent=2, allow_nan=False)
     write_text(folder / "results.json", content + "\n")

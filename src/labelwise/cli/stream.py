@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 
-from labelwise.cli._common import INTERRUPTED, at_least_one, errors, listed, user_errors
+from labelwise.cli._common import at_least_one, errors, listed, stoppable, user_errors
 from labelwise.files import write_bytes
 from labelwise.streams.judge import RULE_NAMES
 from labelwise.streams.predict import predict_stream, score_stream
@@ -113,7 +113,7 @@ def train(
             test.stat()  # a missing test file is reported before the training, not after it
         target = _model_file(model)
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _going_on(lambda: _how_to_go_on(target)):
+        with stoppable(lambda: _how_to_go_on(target)):
             with _progress(file.name) as update:
                 on_batch = partial(_show, update)
                 done = train_stream(
@@ -173,7 +173,7 @@ def predict(
         at_least_one("--batch", batch)
         at_least_one("--limit", limit)
         source = _model_file(model)
-        with _going_on(lambda: "stopped; nothing was written"), _progress(file.name) as update:
+        with stoppable(lambda: "stopped; nothing was written"), _progress(file.name) as update:
             done = predict_stream(file, source, out, decision=decision, top=top, reading=reading, on_batch=update)
     per_row = done.labels_given / max(done.rows, 1)
     if as_json:
@@ -195,16 +195,6 @@ def _names(text: str | None) -> str | list[str] | None:
 
 def _model_file(model: Path) -> Path:
     return model / "model.npz" if model.is_dir() else model
-
-
-@contextmanager
-def _going_on(message: Callable[[], str]) -> Iterator[None]:
-    """Ctrl-C ends with a word about how to go on."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        errors.print(message())
-        raise typer.Exit(INTERRUPTED) from None
 
 
 def _how_to_go_on(target: Path) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -49,43 +49,44 @@ ROUNDING = 1e-7  # a spread that is less of the mean is what rounding left
 CONFIDENCE = 0.8  # responsibility of an item's own cluster at the start
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class MixtureOptions:
-    """The parameters of `LabelMixtureGP` that a fit goes by, under the same names."""
+    """How a mixture is fitted: parameters of `LabelMixtureGP`, whose docstring says what they are."""
 
-    n_components: int
-    restarts: int
-    gate: str
-    gate_moments: str
-    kernel_fit: str
-    length_scale: float | None
-    signal_variance: float
-    label_prior: float | tuple[float, float]
-    prior_mean: str | float
-    prune_ratio: float
-    equation9: str
-    scale: str
-    max_sweeps: int
-    tolerance: float
-    n_search: int
-    max_exact: int
-    n_inducing: int
-    n_jobs: int | None
+    n_components: int = 20
+    _: KW_ONLY
+    restarts: int = 4
+    gate: Literal["regression", "variational"] = "regression"
+    gate_moments: Literal["quadrature", "probit", "sampling"] = "quadrature"
+    kernel_fit: Literal["evidence", "elbo", "fixed"] = "evidence"
+    length_scale: float | None = None
+    signal_variance: float = 4.0
+    label_prior: float | tuple[float, float] = 4.0
+    prior_mean: Literal["balanced", "size"] | float = "balanced"
+    prune_ratio: float = 0.0
+    equation9: Literal["full", "printed"] = "full"
+    scale: Literal["auto", "none"] = "auto"
+    max_sweeps: int = 60
+    tolerance: float = 1e-5
+    n_search: int = 600
+    max_exact: int = 2000
+    n_inducing: int = 400
+    n_jobs: int | None = None
 
     @classmethod
     def of(cls, model: Any) -> MixtureOptions:
         return cls(**{name: getattr(model, name) for name in cls.__dataclass_fields__})
 
     @property
-    def by_base_rate(self) -> bool:
+    def _by_base_rate(self) -> bool:
         """Whether every label has a prior of its own."""
         return np.ndim(self.label_prior) == 0
 
     @property
-    def schedule(self) -> MixtureSchedule:
+    def _schedule(self) -> MixtureSchedule:
         return MixtureSchedule(min(6, self.max_sweeps), self.max_sweeps, self.tolerance, self.equation9 == "printed")
 
-    def prior_means(self, responsibilities: FloatArray) -> FloatArray:
+    def _prior_means(self, responsibilities: FloatArray) -> FloatArray:
         """(k,) of the gates."""
         k = responsibilities.shape[1]
         if self.prior_mean == "size":
@@ -105,7 +106,7 @@ def fit_mixture(
     scaling = learn_scaling(X, options.scale)
     rows, is_new = TrainingRows.none(Y.shape[1]).add(X, Y, observed)
     never = np.flatnonzero(~observed.any(axis=0))
-    if never.size and options.by_base_rate:
+    if never.size and options._by_base_rate:
         shown = ", ".join(map(str, never[:5])) + (", ..." if never.size > 5 else "")
         warnings.warn(f"no answer for label {shown}: it gets the mean base rate of the others", stacklevel=3)
     return _fit_rows(scaling, rows, scaling(X[is_new]), options, rng, on_step)
@@ -174,7 +175,7 @@ def _side_by_side(jobs: list[Any], n_rows: int, n_jobs: int | None) -> tuple[Fit
 
 
 def _labels(rows: TrainingRows, options: MixtureOptions) -> MixtureLabels:
-    if options.by_base_rate:
+    if options._by_base_rate:
         rates, strength = base_rates(rows.Y, rows.observed), float(np.asarray(options.label_prior))
         return MixtureLabels.of(rows.Y, rows.observed, (strength * rates, strength * (1 - rates)))
     a0, b0 = np.multiply.outer(np.asarray(options.label_prior, dtype=np.float64), np.ones(rows.Y.shape[1]))
@@ -215,9 +216,9 @@ def _kernel_by_bound(
         raise ValueError(
             f'kernel_fit="elbo" needs at most max_exact={options.max_exact} rows, got {X.shape[0]}; use "evidence"'
         )
-    distances, prior_mean = squared_distances(X), options.prior_means(start)
+    distances, prior_mean = squared_distances(X), options._prior_means(start)
     state = MixtureState.start(start, labels, KernelGates.on(kernel, X), prior_mean)
-    between = replace(options.schedule, least=SWEEPS_BETWEEN, most=SWEEPS_BETWEEN)
+    between = replace(options._schedule, least=SWEEPS_BETWEEN, most=SWEEPS_BETWEEN)
     for _ in range(KERNEL_ROUNDS):
         state, _ = run_sweeps(state, labels, KernelGates.on(kernel, X), prior_mean, between)
         shift = state.weights + state.precision * (state.mean - prior_mean)
@@ -246,14 +247,14 @@ def _extend_gates(gates: Gates, X: Any, options: MixtureOptions, rng: np.random.
 def _fit_restart(
     start: FloatArray, labels: MixtureLabels, gates: Gates, options: MixtureOptions, on_step: OnStep | None
 ) -> FittedRestart:
-    prior_mean = options.prior_means(start)
+    prior_mean = options._prior_means(start)
     state = MixtureState.start(start, labels, gates, prior_mean)
-    state, bounds = run_sweeps(state, labels, gates, prior_mean, options.schedule, on_step)
+    state, bounds = run_sweeps(state, labels, gates, prior_mean, options._schedule, on_step)
     large = state.sizes >= options.prune_ratio * state.sizes.mean()
     if not large.all():  # once, after convergence: inside the loop the mean rises and takes all components with it
         state = state.keep(large)
-        prior_mean = options.prior_means(state.responsibilities)
-        state, more = run_sweeps(state, labels, gates, prior_mean, options.schedule, on_step)
+        prior_mean = options._prior_means(state.responsibilities)
+        state, more = run_sweeps(state, labels, gates, prior_mean, options._schedule, on_step)
         bounds += more
     return FittedRestart.of(state, prior_mean, bounds)
 
@@ -269,7 +270,7 @@ def _carry_over(
     flat = np.full(latent[0].shape, 1 / old.n_components)
     state = MixtureState.start(flat, labels, gates, old.prior_mean)
     state = replace(state, present=old.present, absent=old.absent, mean=latent[0], variance=latent[1])
-    schedule = replace(options.schedule, least=WARM_SWEEPS, most=WARM_SWEEPS)
+    schedule = replace(options._schedule, least=WARM_SWEEPS, most=WARM_SWEEPS)
     state = update_responsibilities(update_counts(update_tilt(state)), labels, printed=schedule.printed)
     state, bounds = run_sweeps(state, labels, gates, old.prior_mean, schedule)
     return FittedRestart.of(state, old.prior_mean, bounds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ OUTGROWN = 2  # `partial_fit` starts afresh with more than so many times the row
 
 
 @dataclass(eq=False, repr=False)
-class LabelMixtureGP(LabelModel):
+class LabelMixtureGP(LabelModel, MixtureOptions):
     """Label sets as a mixture of components, with Gaussian processes saying which component an item comes from.
 
     Every component has a probability for every label, with a Beta prior; an item belongs to component k with
@@ -120,25 +120,7 @@ class LabelMixtureGP(LabelModel):
     True
     """
 
-    n_components: int = 20
     _: KW_ONLY
-    restarts: int = 4
-    gate: Literal["regression", "variational"] = "regression"
-    gate_moments: Literal["quadrature", "probit", "sampling"] = "quadrature"
-    kernel_fit: Literal["evidence", "elbo", "fixed"] = "evidence"
-    length_scale: float | None = None
-    signal_variance: float = 4.0
-    label_prior: float | tuple[float, float] = 4.0
-    prior_mean: Literal["balanced", "size"] | float = "balanced"
-    prune_ratio: float = 0.0
-    equation9: Literal["full", "printed"] = "full"
-    scale: Literal["auto", "none"] = "auto"
-    max_sweeps: int = 60
-    tolerance: float = 1e-5
-    n_search: int = 600
-    max_exact: int = 2000
-    n_inducing: int = 400
-    n_jobs: int | None = None
     random_state: Any = None
 
     @classmethod
@@ -158,7 +140,7 @@ class LabelMixtureGP(LabelModel):
         """
         self._check_parameters()
         X, Y, observed = self._check_training(X, Y, observed)
-        return self._keep(fit_mixture(X, Y, observed, self._options(), self._generator(), on_step))
+        return self._keep(fit_mixture(X, Y, observed, MixtureOptions.of(self), self._generator(), on_step))
 
     def partial_fit(self, X: Any, Y: Any, observed: Any = None, *, classes: Any = None) -> Self:
         """Add answers: a few sweeps on everything, from the state of the last `fit`. Kernel and components stay.
@@ -170,7 +152,9 @@ class LabelMixtureGP(LabelModel):
             return self.fit(X, Y, observed)
         self._check_parameters()
         X, Y, observed = self._check_training(X, Y, observed, reset=False)
-        return self._keep(warm_mixture(self._fitted, (X, Y, observed), self._options(), self._generator(), OUTGROWN))
+        return self._keep(
+            warm_mixture(self._fitted, (X, Y, observed), MixtureOptions.of(self), self._generator(), OUTGROWN)
+        )
 
     def posterior(self, X: Any) -> MixturePosterior:
         """Beliefs about the items X; unaffected by what the model learns later."""
@@ -214,9 +198,6 @@ class LabelMixtureGP(LabelModel):
         self.restart_, self.n_components_ = np.repeat(np.arange(len(sizes)), sizes), sum(sizes)
         self.n_items_ = len(fitted.rows)
         return self
-
-    def _options(self) -> MixtureOptions:
-        return MixtureOptions.of(self)
 
     def _check_parameters(self) -> None:
         check_choices(self, **CHOICES)
