@@ -159,7 +159,7 @@ def _in_order(vectors: Vectors, ids: Sequence[str] | None, item_ids: Sequence[st
 def _texts(data: LabelData, field: str | None) -> list[str]:
     if data.items is None:
         raise ValueError("there are no items to encode; give text=, the column of the texts")
-    found = [item.get(field) if isinstance(item, Mapping) else item for item in data.items]
+    found: list[Any] = [item.get(field) if isinstance(item, Mapping) else item for item in data.items]
     wrong = next((row for row, text in enumerate(found) if not isinstance(text, str)), None)
     if wrong is not None:
         raise ValueError(

@@ -25,8 +25,10 @@ MAX_LETTERS = 100  # of a word that is looked up
 UNKNOWN, BEGIN, END = 100, 101, 102  # numbers of pieces
 LAYER_NORM_EPS = 1e-12
 AT_ONCE = 1024  # pieces of texts of one length that go through the layers together: more do not fit into caches
-CJK = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B81F), (0x2B820, 0x2CEAF))
-CJK += ((0xF900, 0xFAFF), (0x2F800, 0x2FA1F))
+CJK = (  # ranges of characters that are words of their own
+    *((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B81F), (0x2B820, 0x2CEAF)),
+    *((0xF900, 0xFAFF), (0x2F800, 0x2FA1F)),
+)
 
 
 class MiniLM:
@@ -70,7 +72,7 @@ class MiniLM:
             return self._linear(x, f"{name}.{part}").reshape(m, -1, N_HEADS, WIDTH // N_HEADS).transpose(0, 2, 1, 3)
 
         query, key, value = (heads(part) for part in ("query", "key", "value"))
-        scores = query @ key.transpose(0, 1, 3, 2) / np.float32(np.sqrt(WIDTH // N_HEADS))
+        scores: Floats = query @ key.transpose(0, 1, 3, 2) / np.float32(np.sqrt(WIDTH // N_HEADS))
         np.exp(scores - scores.max(axis=-1, keepdims=True), out=scores)
         scores /= scores.sum(axis=-1, keepdims=True)
         return (scores @ value).transpose(0, 2, 1, 3).reshape(-1, WIDTH)

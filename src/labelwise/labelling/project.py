@@ -225,11 +225,12 @@ class Project(ServedProject):
             Threshold(threshold)  # a wrong one is told before a model is trained
         labeller = self.model()
         learner = self.learner() if items is None else None
-        data = read_new(items, self.settings, labeller.label_names, id, **csv) if learner is None else learner.data()
+        named = labeller.label_names
+        data = read_new(str(items), self.settings, named, id, **csv) if learner is None else learner.data()
         contents = data.items if data.items is not None else (None,) * data.n_items
-        X, vectors = (data.X if self.settings.features["kind"] == "numbers" else None), _vectors_block(data)
-        if "vectors" in self.settings.features and vectors is not None:
-            X = vectors.of(data.X)
+        X = data.X if self.settings.features["kind"] == "numbers" else None
+        if "vectors" in self.settings.features:
+            X = next((block.of(data.X) for block in data.blocks if block.name == "vectors"), None)
         is_same = learner is not None and learner.labels.names == labeller.label_names
         beliefs = labeller.posterior(contents, X, learner.opinions if learner is not None and is_same else None)
         sets = labeller.decide(beliefs, threshold=threshold, every_label=every_label)

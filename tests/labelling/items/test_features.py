@@ -84,6 +84,9 @@ def test_pictures_may_have_vectors_of_an_encoder_that_is_given(tmp_path):
         vectors = project.campaign().data.blocks[2]
         expected = Letters().encode([item["image"] for item in pictures.items])
         np.testing.assert_array_equal(vectors.of(project.campaign().data.X), expected)
+        lease = project.ask(who="ann")[0]
+        project.service.answer(lease.token, dict.fromkeys(lease.question.labels, True))
+        assert project.predict().probabilities.shape == (30, 8)
 
 
 def test_models_of_pixels_are_to_be_trained_again():

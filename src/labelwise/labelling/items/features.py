@@ -92,6 +92,7 @@ class Featurizer:
         """Words or histograms, and vectors, or the blocks that numbers came in; empty where all is of one kind."""
         if self.spec["kind"] == "numbers":
             return tuple(Block(**block) for block in self.spec.get("blocks", ()))
+        own: tuple[Block, ...]
         if self.spec["kind"] == "images":
             edges = N_COLOURS + N_EDGES
             own = (Block("colours", "vectors", 0, N_COLOURS), Block("edges", "vectors", N_COLOURS, edges))
