@@ -19,7 +19,6 @@ from labelwise.labelling.web.access import CurrentUser, TheProject, project_of, 
 from labelwise.labelling.web.label_view import shown_item
 from labelwise.records.asking import Answer
 
-NAVIGATION = ("Browse", "/browse")
 SNIPPET = 280  # characters of a text in the list
 SHOWN_LABELS = 12  # of each kind in the list
 router = APIRouter(include_in_schema=False)

@@ -32,7 +32,6 @@ from labelwise.labelling.web.access import CurrentUser, TheProject, render
 from labelwise.records.asking import CONTROL, START_REASON, Suggestion
 from labelwise.records.missed import MOST_VERIFIED
 
-NAVIGATION = ("Label", "/label")
 CHOSEN = {  # why a strategy asks about an item, by the beginning of its name
     "variance_reduction": "its labels tell much about other items that nobody has answered",
     "label_covariance": "its labels tell much about other items that nobody has answered",

@@ -1,9 +1,10 @@
-"""The labels of the project: everybody sees them, admins describe, add, rename, merge and retire them."""
+"""Pages about the project: how far it is, and its labels, which admins describe, add, rename, merge and retire."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,6 +12,15 @@ from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
 from labelwise.labelling.errors import ProjectError
+from labelwise.labelling.figures.report import (
+    agreement_table,
+    answers_by_label,
+    calibration_plot,
+    days_of_answers,
+    expected_finds,
+    learning_curve,
+)
+from labelwise.labelling.figures.status import NEXT, status_of
 from labelwise.labelling.figures.wording import counted
 from labelwise.labelling.items.browse import Browser
 from labelwise.labelling.served import ServedProject
@@ -20,14 +30,44 @@ from labelwise.labelling.web.access import AdminUser, CurrentUser, TheProject, r
 from labelwise.labelling.web.browse_view import TheBrowser, when
 from labelwise.records.labels import Label
 
-NAVIGATION = ("Labels", "/vocabulary")
 LISTED = 50  # changes shown, the latest first
 CHANGES = ("rename", "merge", "retire")
+DAYS_LISTED = 31  # in the table; the picture has them all
 router = APIRouter(include_in_schema=False)
 
 Name = Annotated[str, Form(max_length=1000)]
 Asked = Annotated[str, Query(max_length=1000)]
 Lines = Annotated[str, Form(max_length=100_000)]
+
+
+# -- progress: pictures first, the figures beneath them; nothing is computed here -------------------------------------
+
+
+@router.get("/progress")
+def progress(request: Request, user: CurrentUser, project: TheProject) -> Response:
+    now = status_of(project, recount=False).seen_by(None if user.is_admin else user.name)
+    latest = [(day, place) for place, day in enumerate(now.days) if any(row[place] for row in now.by_person.values())]
+    return render(
+        request,
+        "progress.html.jinja",
+        now=now,
+        curve=learning_curve(now.curve),
+        days=days_of_answers(now.days, now.by_person),
+        by_label=answers_by_label(now.labels),
+        calibration=None if now.calibration is None else calibration_plot(now.calibration),
+        agreement=agreement_table(now.pairs),
+        expected=expected_finds(now.following.labels, now.following.number),
+        listed_days=[(_date(day), place) for day, place in reversed(latest[-DAYS_LISTED:])],
+        trained_at=None if now.trained_at is None else when(now.trained_at),
+        ahead=NEXT,
+    )
+
+
+def _date(day: int) -> str:
+    return f"{datetime.fromtimestamp(day * 86400, UTC):%Y-%m-%d}"
+
+
+# -- labels -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
