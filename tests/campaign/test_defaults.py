@@ -36,7 +36,7 @@ def make_pool(n_labels, n=150, seed=0):
 def test_whole_items_are_asked_whatever_the_number_of_labels(n_labels):
     campaign = Campaign(make_pool(n_labels).hide())
     assert campaign.strategy == LabelCovariance(weight=inf) and isinstance(campaign.model, SemiSupervised)
-    assert campaign.start == 20 and campaign.control == Guard()
+    assert campaign.start == 10 and campaign.control == Guard()
     assert campaign.random_share() == Guard(trust=1.0).share("items")
     assert all(len(question.labels) == n_labels for question in campaign.ask(3))
     assert isinstance(Campaign(make_pool(n_labels).hide(), model="auto").model, AutoModel)

@@ -10,7 +10,7 @@ from labelwise import decisions, models, queries
 from labelwise.campaign.guard import Guard
 from labelwise.posterior import LabelPosterior
 
-START = 20  # random items answered in full before the strategy takes over
+START_OF = {"items": 10, "pairs": 20}  # random items answered in full before the strategy takes over
 BATCH = 10  # questions that a study asks between two trainings; a project plans its next ones in the same way
 STRATEGY_OF = {"items": "variance_reduction", "pairs": "balanced_pairs"}
 MODEL_OF: dict[str, tuple[str, dict[str, Any]]] = {
@@ -68,12 +68,13 @@ class Choices:
         """What is given, and the defaults for what is None; `by_label` says that single labels have prices."""
         name = strategy_name(strategy, by_label=by_label)
         is_open = is_left_open(strategy)
-        default_model_name, default_options = MODEL_OF[_by_name("strategy", name)().target]
+        target = _by_name("strategy", name)().target
+        default_model_name, default_options = MODEL_OF[target]
         return cls(
             model=default_model_name if model is None else model,
             model_options=default_options if model is None and model_options is None else dict(model_options or {}),
             strategy=name,
-            start=(START if is_open else 0) if start is None else start,
+            start=(START_OF[target] if is_open else 0) if start is None else start,
             control=(Guard().control if is_open else 0.0) if control is None else control,
             guard=is_open and control is None,
         )

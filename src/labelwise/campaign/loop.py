@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from labelwise.campaign.answers import AnswerBook, refit_point
-from labelwise.campaign.defaults import START, default_decision, default_model, default_strategy, is_left_open
+from labelwise.campaign.defaults import START_OF, default_decision, default_model, default_strategy, is_left_open
 from labelwise.campaign.estimates import OpinionQuality
 from labelwise.campaign.guard import Guard, evidence_point, strategy_evidence
 from labelwise.campaign.new_labels import (
@@ -76,7 +76,8 @@ class Campaign:
         How `predict` turns beliefs into label sets; by default the sets of highest expected F1, item by item, see
         docs/decisions.md.
     start : int, optional
-        Random items that are answered in full before the strategy chooses. Default: 20, or 0 if you pass a strategy.
+        Random items that are answered in full before the strategy chooses. Default: 10, or 20 where pairs are asked;
+        0 if you pass a strategy.
     control : float or Guard, optional
         Share of the questions that are drawn at random and marked `reason="control"`: an unbiased sample of the pool
         for base rates and error estimates. A `Guard` raises the share if the strategy does not pay. Default: a `Guard`,
@@ -132,7 +133,7 @@ class Campaign:
         self.strategy = default_strategy(strategy, by_label=costs is not None and costs.labels is not None)
         self.model = default_model(model, self.strategy.target)
         self.decision = default_decision(decision)
-        self.start = (START if chosen_here else 0) if start is None else start
+        self.start = (START_OF[self.strategy.target] if chosen_here else 0) if start is None else start
         self.control = control
         self.random_state = random_state
         self._book = AnswerBook(data)

@@ -47,7 +47,10 @@ def new(
     ] = None,
     strategy: Annotated[str, typer.Option(help=f"auto, items, pairs or one of {', '.join(queries.BY_NAME)}.")] = "auto",
     start: Annotated[
-        int | None, typer.Option(help="Random items answered in full first. Default: 20; 0 if you pass a strategy.")
+        int | None,
+        typer.Option(
+            help="Random items answered in full first. Default: 10, where pairs are asked 20; 0 if you pass a strategy."
+        ),
     ] = None,
     control: Annotated[
         float | None,

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from labelwise.campaign import Campaign
-from labelwise.campaign.defaults import BATCH, START
+from labelwise.campaign.defaults import BATCH, START_OF
 from labelwise.posterior import FloatArray
 from labelwise.records import Costs, LabelData, Question
 from labelwise.studies.figures import as_png, draw_arms
@@ -90,7 +90,7 @@ def run_demo(
 def demo_plan(quick: bool = False) -> Plan:
     """The default campaign with and without the names of the labels, and the usual way, paired by seed."""
     costs = Costs.named(PRICES)
-    schedule = Schedule(start=START, rounds=2 if quick else 8, batch=BATCH, costs=costs)
+    schedule = Schedule(start=START_OF["items"], rounds=2 if quick else 9, batch=BATCH, costs=costs)
     models, strategies = (tuple(dict.fromkeys(arm[part] for arm in ARMS)) for part in (0, 1))
     return Plan(models, strategies, tuple(range(2 if quick else 6)), schedule, "tickets", pairings=tuple(ARMS))
 
