@@ -116,3 +116,9 @@ def test_package_init_files_only_re_export():
 def test_no_file_is_too_long():
     long = {str(path.relative_to(SOURCE)): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
     assert {name: lines for name, lines in long.items() if lines > 500} == {}
+
+
+def test_no_folder_has_too_many_files():
+    sizes = {str(folder.relative_to(SOURCE)): len(list(folder.glob("*.py"))) for folder in SOURCE.rglob("*/")}
+    assert max(sizes.values()) > 10  # files are counted
+    assert {name: size for name, size in sizes.items() if size > 20} == {}
