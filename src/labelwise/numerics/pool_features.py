@@ -25,6 +25,7 @@ MIN_SIZE = 200  # items and features below which there is nothing to find that t
 MAX_ROWS = 4000  # of the pool that the directions are found on
 POWER_STEPS = 4  # of the randomised singular value decomposition (Halko et al., SIAM Review 2011)
 SEARCH_ROWS = 300  # answered items that decide between the weightings
+Rows = dict[tuple[str, int], Any]  # by the name of a block and the number of its scaling: that, and the rows
 DENSE_KINDS = ("vectors", "numbers")  # of blocks with hardly a zero
 SHARE_STEP, MAX_SHARE_STEPS, SHARE_SD = np.log(2.0), 5, 1.5  # in the logarithm of a block's share
 
@@ -106,7 +107,7 @@ class BlockFeatures:
     blocks: tuple[Block, ...]
     scalings: tuple[FeatureScaling | PoolFeatures, ...]  # of each block
     shares: tuple[float, ...] | None = None  # None: to be found by evidence, see `most_evident`; until then all equal
-    _of_pool: ClassVar[tuple[Any, list[Any]] | None] = None  # the pool and its scaled blocks
+    _of_pool: ClassVar[tuple[Any, Rows] | None] = None  # the pool, and its rows by the scaling, once asked for
 
     def __call__(self, X: Any) -> Any:
         """(n, d') the features of these rows, csr where a block is."""
@@ -115,19 +116,28 @@ class BlockFeatures:
 
     def rows(self, X: Any) -> list[Any]:
         """The scaled rows of each block; those of the pool are computed once."""
-        if self._of_pool is not None and _same_memory(X, self._of_pool[0]):
-            return self._of_pool[1]
-        return [scale(_densified(b, b.of(X))) for b, scale in zip(self.blocks, self.scalings, strict=True)]
-
-    def keep(self, pool: Any) -> BlockFeatures:
-        """Itself; the rows of this pool are computed now."""
-        object.__setattr__(self, "_of_pool", (pool, self.rows(pool)))
-        return self
+        is_pool = self._of_pool is not None and _same_memory(X, self._of_pool[0])
+        kept: Rows = self._of_pool[1] if self._of_pool is not None and is_pool else {}
+        found = []
+        for block, scale in zip(self.blocks, self.scalings, strict=True):
+            key = (block.name, id(scale))
+            if key not in kept:
+                kept[key] = (scale, scale(_densified(block, block.of(X))))
+            found.append(kept[key][1])
+        return found
 
     def with_shares(self, shares: tuple[float, ...]) -> BlockFeatures:
-        made = replace(self, shares=shares)
-        object.__setattr__(made, "_of_pool", self._of_pool)
-        return made
+        return replace(self, shares=shares)._keeping(self._of_pool)
+
+    def with_words(self, of_words: dict[str, PoolFeatures]) -> BlockFeatures:
+        """The same with these features of words, by the name of their block; all else is shared."""
+        found = zip(self.blocks, self.scalings, strict=True)
+        scalings = tuple(of_words.get(block.name, scale) for block, scale in found)
+        return replace(self, scalings=scalings)._keeping(self._of_pool)
+
+    def _keeping(self, of_pool: tuple[Any, Rows] | None) -> BlockFeatures:
+        object.__setattr__(self, "_of_pool", of_pool)
+        return self
 
     def __deepcopy__(self, memo: Any) -> BlockFeatures:
         return self
@@ -145,18 +155,16 @@ def learn_block_features(X: Any, blocks: tuple[Block, ...]) -> tuple[BlockFeatur
 
     Nothing where there is one block only: models scale that themselves.
     """
-    return () if len(blocks) < 2 else (_block_features(X, blocks, {}),)
+    return () if len(blocks) < 2 else (_block_features(X, blocks),)
 
 
-def _block_features(X: Any, blocks: tuple[Block, ...], of_words: dict[str, PoolFeatures]) -> BlockFeatures:
-    def scaling(block: Block) -> FeatureScaling | PoolFeatures:
-        if block.name in of_words:
-            return of_words[block.name]
+def _block_features(X: Any, blocks: tuple[Block, ...]) -> BlockFeatures:
+    def scaling(block: Block) -> FeatureScaling:
         if block.kind == "numbers":
             return learn_scaling(_densified(block, block.of(X)), "auto")
         return FeatureScaling(unit_rows=True)
 
-    return BlockFeatures(blocks, tuple(map(scaling, blocks))).keep(X)
+    return BlockFeatures(blocks, tuple(map(scaling, blocks)))._keeping((X, {}))
 
 
 def learn_pool_features(X: Any, blocks: tuple[Block, ...] = ()) -> tuple[PoolFeatures | BlockFeatures, ...]:
@@ -172,9 +180,10 @@ def learn_pool_features(X: Any, blocks: tuple[Block, ...] = ()) -> tuple[PoolFea
     if len(blocks) < 2:
         return _learn_words(X)
     words = {block.name: _learn_words(block.of(X)) for block in blocks if block.kind == "words"}
+    features = _block_features(X, blocks)
     n_weightings = max(map(len, words.values()), default=0) or 1
     return tuple(
-        _block_features(X, blocks, {name: found[kind].forgetful() for name, found in words.items() if found})
+        features.with_words({name: found[kind].forgetful() for name, found in words.items() if found})
         for kind in range(n_weightings)
     )
 
