@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from threadpoolctl import threadpool_limits
+
 from labelwise.encoders import CachedVectors, find_encoder
 from labelwise.encoders.base import fill_cache
 from labelwise.labelling.errors import ProjectError
@@ -49,7 +51,8 @@ class BackgroundEncoder:
         if self.is_ready or self.trouble is not None:
             return False
         try:
-            self.done = next(self._work)
+            with threadpool_limits(1):  # the other cores are for those who label
+                self.done = next(self._work)
         except Exception as error:  # of an encoder that may be anybody's: labelling goes on with words
             self.trouble = f"{type(error).__name__}: {error}"
             return False
