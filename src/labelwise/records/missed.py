@@ -13,7 +13,7 @@ from labelwise.numerics.arrays import FloatArray
 USUAL_MISS_RATE = 0.2  # of the labels that are there, those that picking misses; see docs/costs.md
 PRIOR_WEIGHT = 5.0  # labels that a rate counts for where nothing was checked
 MOST_VERIFIED = 5  # labels of one item that are asked about
-MIN_CHANCE = 0.01  # that a label which is asked about is there
+MIN_CHANCE = 0.003  # that a label which is asked about is there
 LEVEL = 0.9  # of intervals
 
 
@@ -68,7 +68,7 @@ def worth_verifying(
 
     A label that was believed with probability p and was not picked is there with the chance
     p · miss / (p · miss + 1 − p). The chance is divided by √(base rate), because one more example helps a rare label
-    more. A label with a chance below one in a hundred is not asked about. NaN is not believed.
+    more. A label with a chance below 3 in 1000 is not asked about. NaN is not believed.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def worth_verifying(
     array([1, 2, 0])
     >>> worth_verifying(p, base_rate=np.array([0.0001, 0.5, 0.5, 0.5]))  # a rare label comes first
     array([0, 1, 2])
-    >>> worth_verifying(p, miss_rate=0.001)  # nobody forgets anything
+    >>> worth_verifying(p, miss_rate=0.0001)  # nobody forgets anything
     array([], dtype=int64)
     """
     p = np.nan_to_num(np.asarray(p, dtype=np.float64), nan=0.0)
