@@ -3,8 +3,8 @@
     python benchmarks/hints_scale.py [--quick]
 
 Texts of 60 words are made up of 300 topics, whose names are the labels. `learn` is the CPU time to learn the hints of
-the pool (its vocabulary and its semantics), `score` that to score all items for all labels by blocks, and `peak_gib` the
-most memory that the process ever held, the texts included. tf-idf is not counted: it is made with or without hints.
+the pool (its vocabulary and its semantics), `score` that to score all items for all labels by blocks, and `peak_gib`
+the most memory that the process ever held, the texts included. tf-idf is not counted: it is made anyway.
 """
 
 import argparse
