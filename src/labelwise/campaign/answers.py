@@ -54,6 +54,7 @@ class AnswerBook:
         self.data = data
         self.row_of = {item: row for row, item in enumerate(data.item_ids)}
         self.column_of = {name: column for column, name in enumerate(data.label_names)}
+        self.tree = data.tree()
         started = np.arange(data.n_items) if data.observed is None else np.flatnonzero(np.diff(data.observed.indptr))
         self.start_rows: Rows = started.astype(np.intp)
         self._known: dict[int, tuple[Bools, Bools]] = {}
@@ -103,19 +104,48 @@ class AnswerBook:
             raise ValueError(f"the answer for item {answer.item!r} says nothing: it has no values")
         values, known = self._known.get(row) or self._initial(row)
         news: dict[int, bool] = {}  # what is said again is not counted twice
+        for column, value in self._implied(answer, self._columns(answer)).items():
+            before = said.get((row, column), bool(values[column]) if known[column] else None)
+            if before is not None and before != value and not answer.correction:
+                name = self.data.label_names[column]
+                implied = "" if name in answer.values else f" (it follows from {_said(answer)})"
+                raise ValueError(
+                    f"label {name!r} of item {answer.item!r} was answered {before} before and now {value}{implied}; "
+                    "use Answer(..., correction=True) to change it"
+                )
+            if before != value:
+                said[row, column] = news[column] = value
+        return Entry(row, np.array(list(news), dtype=np.intp), np.array(list(news.values()), dtype=bool))
+
+    def _columns(self, answer: Answer) -> dict[int, bool]:
+        """What was said, by column."""
+        said: dict[int, bool] = {}
         for name, value in answer.values.items():
             column = self.column(name)
             if not isinstance(value, Real | np.bool_) or value not in (0, 1):
                 raise ValueError(f"label {name!r} of item {answer.item!r} must be True or False, got {value!r}")
-            before = said.get((row, column), bool(values[column]) if known[column] else None)
-            if before is not None and before != bool(value) and not answer.correction:
-                raise ValueError(
-                    f"label {name!r} of item {answer.item!r} was answered {before} before and now {bool(value)}; "
-                    "use Answer(..., correction=True) to change it"
-                )
-            if before != bool(value):
-                said[row, column] = news[column] = bool(value)
-        return Entry(row, np.array(list(news), dtype=np.intp), np.array(list(news.values()), dtype=bool))
+            said[column] = bool(value)
+        return said
+
+    def _implied(self, answer: Answer, said: dict[int, bool]) -> dict[int, bool]:
+        """What was said and, where a label implies its parent, what follows from it.
+
+        Of labels that were picked, those that were not are no contradiction: a yes wins. One that was said is refused.
+        """
+        if self.tree is None:
+            return said
+        yes, no = np.zeros(self.data.n_labels, dtype=bool), np.zeros(self.data.n_labels, dtype=bool)
+        yes[[column for column, value in said.items() if value]] = True
+        no[[column for column, value in said.items() if not value]] = True
+        wrong = self.tree.upwards(yes) & no
+        if wrong.any() and not answer.picked:
+            name = self.data.label_names[int(np.argmax(wrong))]
+            raise ValueError(
+                f"the answer for item {answer.item!r} says no to {name!r} and yes to a label below it, which implies "
+                "it; say yes to both or no to both"
+            )
+        yes, no = self.tree.close(yes, no)
+        return dict.fromkeys(np.flatnonzero(yes).tolist(), True) | dict.fromkeys(np.flatnonzero(no).tolist(), False)
 
     def _note(self, entry: Entry) -> None:
         if entry.row not in self._known:
@@ -262,6 +292,10 @@ class AnswerBook:
         words = self.data.word_counts(rows) if costs.read_word else None
         how = {"opened": opened, "further": further, "words": words}
         return rows, opened, events, prices.of_answers(events, told.labels, told.values, **how)
+
+
+def _said(answer: Answer) -> str:
+    return ", ".join(f"{name!r}: {value}" for name, value in list(answer.values.items())[:3])
 
 
 def _without_verified(batch: list[Answer]) -> list[Answer]:

@@ -35,6 +35,7 @@ from labelwise.campaign.standing import AnswerArrays, Standing, measure_standing
 from labelwise.hints.reasons import Believed
 from labelwise.models.semi_supervised import for_blocks
 from labelwise.posterior import LabelPosterior, LimitedPosterior
+from labelwise.posterior.tilted import RaisedItems, RaisedPosterior
 from labelwise.posterior.wrapped import StreamedPosterior
 from labelwise.records import (
     Answer,
@@ -293,13 +294,10 @@ class Campaign:
 
         Columns of a data frame are matched by name, in any order; missing, unexpected and repeated ones are refused.
         """
-        model = self.fitted()
-        if X is None:
-            return self._pool_posterior(model)
-        X = features_by_name(X, self._data.feature_names, self._data.n_features)
-        if model is None:
-            return self._hints.before_answers(X, self._data)
-        return self._guessed(model, X)
+        model, tree = self.fitted(), self._book.tree
+        X = self._data.X if X is None else features_by_name(X, self._data.feature_names, self._data.n_features)
+        beliefs = self._hints.before_answers(X, self._data) if model is None else self._guessed(model, X)
+        return beliefs if tree is None else RaisedPosterior(beliefs, RaisedItems(tree.probabilities))
 
     def suggest(self, items: Iterable[str], *, least: float = 0.1, most: int = 8) -> list[tuple[Suggestion, ...]]:
         """The likeliest labels of items of the pool, with their probability, source and the words that speak for them.
@@ -324,13 +322,14 @@ class Campaign:
         if X is None:
             rows, Y, observed = self._book.training()
             sets[rows] = np.where(observed, Y, sets[rows])
-        return sets
+        return sets if self._book.tree is None else np.asarray(self._book.tree.upwards(sets))
 
     def decide(self, beliefs: LabelPosterior, *, every_label: bool = False) -> npt.NDArray[np.bool_]:
         """(n, q) label sets by the campaign's decision, of beliefs about any items; see `predict`."""
         learnt = np.ones(beliefs.n_labels, dtype=bool) if every_label else self.learnt_labels()
         beliefs = beliefs if learnt.all() else LimitedPosterior(beliefs, learnt)
-        return learnt & np.asarray(self.decision.decide(beliefs))
+        sets, tree = learnt & np.asarray(self.decision.decide(beliefs)), self._book.tree
+        return sets if tree is None else np.asarray(tree.upwards(sets))
 
     def learnt_labels(self) -> npt.NDArray[np.bool_]:
         """(q,) labels with a yes so far, or with a hint."""

@@ -35,7 +35,7 @@ from labelwise.numerics.recovery.label_sketches import (
 )
 from labelwise.posterior import IgnorantPosterior
 from labelwise.posterior.base import LabelPosterior, Rows
-from labelwise.posterior.tilted import TiltedPosterior
+from labelwise.posterior.tilted import RaisedPosterior, TiltedPosterior
 from labelwise.posterior.wrapped import StreamedPosterior
 from labelwise.records import LabelData, Opinions, in_shards
 
@@ -113,7 +113,8 @@ class GuessedPosterior(TiltedPosterior):
 
 def parts_of(beliefs: LabelPosterior) -> tuple[FloatArray, Any, Any]:
     """What the log-odds of beliefs are made of: (n, q) the model's part, hints and their weights, None without any."""
-    inner = beliefs._inner if isinstance(beliefs, GuessedPosterior) else beliefs
+    inner = beliefs._inner if isinstance(beliefs, RaisedPosterior) else beliefs
+    inner = inner._inner if isinstance(inner, GuessedPosterior) else inner
     if isinstance(inner, HintedPosterior):
         return inner.parts()
     return log_odds(beliefs.probabilities()), None, None
@@ -208,6 +209,7 @@ class GuessingModel:
     @classmethod
     def of(cls, model: Any, beliefs: LabelPosterior) -> Any:
         """The model with the guesses that are in beliefs of its campaign; the model itself where there are none."""
+        beliefs = beliefs._inner if isinstance(beliefs, RaisedPosterior) else beliefs
         if not isinstance(beliefs, GuessedPosterior):
             return model
         return cls(model, beliefs._items.guesses, beliefs._items.prepare)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import expit
 
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.linear_algebra import dense
-from labelwise.numerics.moved_beliefs import move_draws, move_labels, move_ranking
+from labelwise.numerics.moved_beliefs import log_odds, move_draws, move_labels, move_ranking
 from labelwise.posterior.base import LabelCovariances, LabelPosterior, Rows
 from labelwise.posterior.wrapped import WrappedPosterior
 
@@ -77,3 +79,32 @@ class TiltedPosterior(WrappedPosterior):
 
     def _around(self, inner: LabelPosterior, rows: Rows) -> Self:
         return type(self)(inner, self._items.of(rows))
+
+
+@dataclass(frozen=True, eq=False)
+class RaisedItems:
+    """Some items, and how their probabilities are raised."""
+
+    raised: Callable[[FloatArray], FloatArray]  # from probabilities (n, q) to such that are at least as high
+    shifts: FloatArray | None = None  # (n, q) log-odds to add to the model's; None: not computed yet
+    told: BoolArray | None = None  # (n, q) labels that were answered
+
+    def of(self, rows: Rows) -> RaisedItems:
+        shifts = None if self.shifts is None else self.shifts[rows]
+        return replace(self, shifts=shifts, told=None if self.told is None else self.told[rows])
+
+
+class RaisedPosterior(TiltedPosterior):
+    """Beliefs in which some labels are at least as probable as others, such as a parent and its children."""
+
+    _items: RaisedItems
+
+    def probabilities(self) -> FloatArray:
+        before = np.asarray(self._inner.probabilities())
+        told, shifts = self._items.told, self._items.shifts
+        after = before if shifts is None else np.asarray(expit(log_odds(before) + shifts))
+        after = after if told is None else np.where(told, before, after)
+        return self._items.raised(after)
+
+    def _shifts(self) -> FloatArray:
+        return log_odds(self.probabilities()) - log_odds(np.asarray(self._inner.probabilities()))

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from labelwise.numerics.blocks import OPINIONS, Block, Kind, check_blocks, join_columns
 from labelwise.numerics.user_input import as_numbers, is_frame, sparse_labels
+from labelwise.records.label_tree import LabelTree
 from labelwise.records.labels import Label, as_labels
 from labelwise.records.opinions import Opinions, column_name
 
@@ -43,6 +44,9 @@ class LabelData:
     blocks : tuple of Block
         Columns of X of different kinds: words, vectors, numbers, categories, opinions. Empty: all are of one kind.
         Models see every block but opinions, which only hints read.
+    implies_parent : bool
+        Whether a label implies its parent (see `Label.parent`): known labels are completed, a yes to those above, a no
+        to those below, and where both were said of an item, yes wins. Campaigns then keep to it.
 
     `LabelData.from_arrays` builds one from what users usually hold.
 
@@ -64,6 +68,7 @@ class LabelData:
     items: tuple[Any, ...] | None = None
     labels: tuple[Label, ...] = ()
     blocks: tuple[Block, ...] = ()
+    implies_parent: bool = False
 
     def __post_init__(self) -> None:
         n, d = self.X.shape
@@ -86,6 +91,11 @@ class LabelData:
         if self.observed is not None:
             object.__setattr__(self, "observed", _tidy("observed", self.observed, (n, q)))
             self._check_nothing_stray()
+        tree = self.tree()
+        if tree is not None:
+            Y, observed = tree.close_sparse(self.Y, self.observed)
+            object.__setattr__(self, "Y", _tidy("Y", Y, (n, q)))
+            object.__setattr__(self, "observed", None if observed is None else _tidy("observed", observed, (n, q)))
 
     def _check_nothing_stray(self) -> None:
         stray = self.Y.astype(np.int8) - self.Y.multiply(self.observed).astype(np.int8)
@@ -115,6 +125,7 @@ class LabelData:
         items: Sequence[Any] | None = None,
         labels: Iterable[Any] | None = None,
         blocks: Iterable[Block] = (),
+        implies_parent: bool = False,
     ) -> LabelData:
         """Build from dense arrays, sparse matrices or data frames; NaN in a dense Y, or Y=None, means unknown.
 
@@ -153,7 +164,13 @@ class LabelData:
             items=None if items is None else tuple(items),
             blocks=tuple(blocks),
         )
-        return built if described is None else built.with_labels(described)
+        built = built if described is None else built.with_labels(described)
+        return replace(built, implies_parent=implies_parent) if implies_parent else built
+
+    def tree(self) -> LabelTree | None:
+        """Which label implies which; None where none does."""
+        tree = LabelTree.of(self.labels) if self.implies_parent else None
+        return None if tree is None or tree.is_flat else tree
 
     @property
     def n_items(self) -> int:

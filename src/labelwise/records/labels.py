@@ -24,7 +24,8 @@ class Label:
     keywords : words or phrases that speak for the label
     aliases : other names
     parent : str
-        The name of a more general label. It says what the label is about. It implies no answer.
+        The name of a more general label. It says what the label is about. It implies no answer, unless the data say so:
+        see `implies_parent` of `LabelData`.
 
     Examples
     --------
