@@ -22,6 +22,7 @@ from labelwise.numerics.gp.feature_spaces import Fourier
 from labelwise.numerics.hint_weights import HintWeights
 from labelwise.numerics.moved_beliefs import move_draws, move_labels, move_ranking
 from labelwise.posterior import GivenPosterior, LabelPosterior, LimitedPosterior, MarginalPosterior, WrappedPosterior
+from labelwise.posterior.tilted import RaisedItems, RaisedPosterior
 from labelwise.posterior.wrapped import AveragePosterior, StreamedPosterior
 
 N, D, Q = 24, 4, 5
@@ -57,6 +58,17 @@ def hinted(inner, X):
     return HintedPosterior(inner, HintedItems(X, lambda rows: np.repeat(rows[None, :, :1], Q, axis=2), weights))
 
 
+def raised(inner):
+    """One label at least as probable as the first; the others are left to the model."""
+
+    def at_least(p):
+        p = np.array(p)
+        p[:, NEW] = np.maximum(p[:, NEW], p[:, 0])
+        return p
+
+    return RaisedPosterior(inner, RaisedItems(at_least))
+
+
 def told(seed=3):
     rng = np.random.default_rng(seed)
     observed = rng.random((N, Q)) < 0.4
@@ -89,6 +101,8 @@ WRAPPERS = {
         EVERY,
         OTHERS,
     ),
+    "raised": (lambda model, X: raised(model.posterior(X)), EVERY, OTHERS),
+    "raised and given": (lambda model, X: raised(model.posterior(X)).given(*told()), EVERY[~SAID], OTHERS),
     "limited": (lambda model, X: LimitedPosterior(model.posterior(X), ALL != NEW), EVERY, OTHERS),
     "average of one": (lambda model, X: AveragePosterior([model.posterior(X)]), EVERY, ALL),
 }
@@ -197,7 +211,7 @@ def test_what_a_model_knows_its_wrapper_knows(name, wrapper):
     X, _ = problem()
     model, (wrap, items, labels) = fitted(name), WRAPPERS[wrapper]
     inner, outer = model.posterior(X), wrap(model, X)
-    changes_counts = "guess" in wrapper or "hint" in wrapper or wrapper == "limited"
+    changes_counts = any(part in wrapper for part in ("guess", "hint", "raised")) or wrapper == "limited"
     for method in public(inner):
         assert hasattr(outer, method), f"{wrapper} of {name} has lost {method}"
         if wrapper in RANDOM_ORDER and method in ("is_streamed", "sample_labels"):
@@ -206,7 +220,7 @@ def test_what_a_model_knows_its_wrapper_knows(name, wrapper):
             continue
         if wrapper in RANDOM_ORDER and method == "parts" and inner.parts() is None:
             continue  # the pool has them
-        if wrapper in ("guessed and given", "hinted and given") and method == "sample_labels" and name in AVERAGES:
+        if wrapper.endswith("ed and given") and method == "sample_labels" and name in AVERAGES:
             continue  # members that are told take more random numbers
         if changes_counts and method == "label_counts":
             continue  # against brute force below

@@ -116,7 +116,7 @@ def parts_of(beliefs: LabelPosterior) -> tuple[FloatArray, Any, Any]:
     inner = beliefs._inner if isinstance(beliefs, RaisedPosterior) else beliefs
     inner = inner._inner if isinstance(inner, GuessedPosterior) else inner
     if isinstance(inner, HintedPosterior):
-        return inner.parts()
+        return inner.summands()
     return log_odds(beliefs.probabilities()), None, None
 
 

@@ -122,6 +122,30 @@ def read(
 
 
 @labels.command()
+def imply(
+    project: ProjectPlace,
+    off: Annotated[bool, typer.Option("--off", help="A label implies nothing.")] = False,
+    who: Who = None,
+) -> None:
+    """Say that a label implies its parent: answers and predictions keep to it.
+
+    A yes to a label is then a yes to all above it, and a no is a no to all below it. Parents come from
+    `labelwise labels describe --parent`, from a file, or from names like science/physics.
+
+    **Examples**
+
+    ```
+    labelwise labels describe tickets.db refund --parent billing
+    labelwise labels imply tickets.db
+    ```
+    """
+    with served(project) as found:
+        changed = found.imply_parents(not off, who=person(who))
+    said = "labels imply nothing" if off else "labels imply their parents"
+    typer.echo(f"{said} now" if changed else f"{said}, as before")
+
+
+@labels.command()
 def rename(project: ProjectPlace, old: Name, new: Name, who: Who = None) -> None:
     """Give a label another name."""
     with opened(project) as found:

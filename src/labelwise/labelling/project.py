@@ -45,6 +45,7 @@ from labelwise.labelling.store.labels import (
     last_change,
     note_change,
     read_labels,
+    write_implies_parent,
 )
 from labelwise.labelling.store.questions import clear_questions, forget_beliefs, withdraw
 from labelwise.labelling.store.schema import UNSURE, WHOLE_ITEM
@@ -126,6 +127,7 @@ class Project(ServedProject):
             begin_project(connection, asdict(chosen))
             add_labels(connection, data.label_names, OWNER, time.time())
             describe_labels(connection, data.labels, OWNER, time.time())
+            write_implies_parent(connection, data.implies_parent, OWNER, time.time())
             _add_data(connection, data, chosen, store.folder)
         for name in DERIVED:  # of an earlier project of that name
             derived_path(store, name).unlink(missing_ok=True)
@@ -237,6 +239,8 @@ class Project(ServedProject):
         learnt = labeller.learnt_labels() | every_label
         if learner is not None:
             _keep_answers(data, labeller.label_names, sets)
+            if learner.tree is not None and learner.labels.names == labeller.label_names:
+                sets = np.asarray(learner.tree.upwards(sets))
         with self.store.reading() as connection:
             unlearnt = sum(voters_count(connection, labeller.seen_event).values())
         left_out = tuple(name for name, there in zip(labeller.label_names, learnt, strict=True) if not there)

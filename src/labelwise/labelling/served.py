@@ -22,11 +22,13 @@ from labelwise.labelling.store.labels import (
     describe_labels,
     last_change,
     merge_labels,
+    read_implies_parent,
     read_labels,
     read_meanings,
     rename_label,
     retire_label,
     set_start,
+    write_implies_parent,
 )
 from labelwise.labelling.store.opinions import remove_opinions, write_opinions
 from labelwise.labelling.store.questions import forget_beliefs
@@ -153,6 +155,24 @@ class ServedProject:
             raise ProjectError(str(error)) from None
         with self.store.writing() as connection:
             return describe_labels(connection, described, who, time.time())
+
+    def imply_parents(self, implies: bool = True, *, who: str = OWNER) -> bool:
+        """Say whether a label implies its parent; returns whether that is a change.
+
+        If so, a yes to a label is a yes to those above it, a no to those below it, and predictions keep to it. What
+        people said is kept as they said it.
+        """
+        with self.store.writing() as connection:
+            changed = write_implies_parent(connection, implies, who, time.time())
+            if changed:
+                forget_beliefs(connection)
+        return changed
+
+    @property
+    def implies_parent(self) -> bool:
+        """Whether a label implies its parent."""
+        with self.store.reading() as connection:
+            return read_implies_parent(connection)
 
     def add_opinions(self, opinions: Opinions, *, who: str = OWNER) -> int:
         """Keep what a source says of items, in place of what it said before; returns of how many items.

@@ -141,7 +141,7 @@ class HintedPosterior(TiltedPosterior):
     def _shifts(self) -> FloatArray:
         return self._log_odds - log_odds(self._inner.probabilities())
 
-    def parts(self) -> tuple[FloatArray, Any, HintWeights]:
+    def summands(self) -> tuple[FloatArray, Any, HintWeights]:
         """What the log-odds are made of: (n, q) the model's part, and the hints with their weights."""
         return self._items.weights.slope * log_odds(self._inner.probabilities()), self._items.hints, self._items.weights
 

@@ -15,7 +15,7 @@ from labelwise.numerics.moved_beliefs import log_odds, move_draws, move_labels, 
 from labelwise.posterior.base import LabelCovariances, LabelPosterior, Rows
 from labelwise.posterior.wrapped import WrappedPosterior
 
-ROUNDING = 1e-12  # variances below it are those of labels that are certain
+ROUNDING = 1e-12  # variances below it are those of labels that are certain; probabilities that near are the same
 
 
 class TiltedPosterior(WrappedPosterior):
@@ -103,8 +103,8 @@ class RaisedPosterior(TiltedPosterior):
         before = np.asarray(self._inner.probabilities())
         told, shifts = self._items.told, self._items.shifts
         after = before if shifts is None else np.asarray(expit(log_odds(before) + shifts))
-        after = after if told is None else np.where(told, before, after)
-        return self._items.raised(after)
+        stays = np.abs(after - before) <= ROUNDING
+        return self._items.raised(np.where(stays if told is None else stays | told, before, after))
 
     def _shifts(self) -> FloatArray:
         return log_odds(self.probabilities()) - log_odds(np.asarray(self._inner.probabilities()))

@@ -23,6 +23,7 @@ POSTS = {
     "/vocabulary/add": {"name": "another"},
     "/vocabulary/change": {"what": "retire", "label": "left"},
     "/vocabulary/describe": {"label": "left", "description": "west"},
+    "/vocabulary/imply": {"implies": "yes"},
 }
 
 

@@ -24,7 +24,7 @@ from labelwise.labelling.store.browsing import (
 )
 from labelwise.labelling.store.events import read_votes
 from labelwise.labelling.store.items import item_ids, items_by_number, known_items, show_item
-from labelwise.labelling.store.labels import StoredLabels, read_labels
+from labelwise.labelling.store.labels import StoredLabels, read_labels, read_tree
 from labelwise.labelling.store.questions import highest_rank, items_asked_at_random
 from labelwise.labelling.store.schema import NO, YES
 from labelwise.labelling.training.snapshot import Snapshot, SnapshotReader
@@ -316,7 +316,7 @@ def _overlaid(
     connection: sa.Connection, labels: StoredLabels, before: tuple[npt.NDArray[np.int64], Codes], touched: list[int]
 ) -> tuple[npt.NDArray[np.int64], Codes]:
     """What is known, with some items looked up anew; an item that nothing is known of any more is left out."""
-    history = History(labels, dict.fromkeys(touched, ""))
+    history = History(labels, dict.fromkeys(touched, ""), read_tree(connection, labels))
     history.add(read_votes(connection, touched))
     fresh = {item: votes.known for item, votes in sorted(history.items.items()) if (votes.known != UNKNOWN).any()}
     kept = ~np.isin(before[0], touched)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
@@ -12,9 +12,11 @@ import sqlalchemy as sa
 
 from labelwise.labelling.errors import AnswerRefused, ProjectError
 from labelwise.labelling.store.schema import changes, labels
+from labelwise.records.label_tree import LabelTree
 from labelwise.records.labels import Label
 
 DESCRIBE = "describe labels"  # a change: the number of each label to what it means
+IMPLY = "imply parents"  # a change: whether a label implies its parent
 LAST_CHANGE = sa.select(sa.func.coalesce(sa.func.max(changes.c.id), 0))
 
 
@@ -113,6 +115,7 @@ def describe_labels(connection: sa.Connection, described: Iterable[Label], who: 
     said = {str(known.id_of(each.name)): _without_name(each) for each in described if before.get(each.name) != each}
     if said:
         note_change(connection, DESCRIBE, {"labels": said}, who, at)
+        _check_tree(connection)
     return len(said)
 
 
@@ -126,6 +129,37 @@ def read_meanings(connection: sa.Connection, known: StoredLabels) -> tuple[Label
         Label.of({**said.get(str(number), {}), "name": name})
         for number, name in zip(known.ids, known.names, strict=True)
     )
+
+
+def read_implies_parent(connection: sa.Connection) -> bool:
+    """Whether a label implies its parent."""
+    latest = sa.select(changes.c.detail).where(changes.c.what == IMPLY).order_by(changes.c.id.desc()).limit(1)
+    detail = connection.execute(latest).scalar()
+    return bool(detail and detail["implies_parent"])
+
+
+def write_implies_parent(connection: sa.Connection, implies: bool, who: str, at: float) -> bool:
+    """Say whether a label implies its parent; whether that is a change. A circle of parents is refused."""
+    if read_implies_parent(connection) == implies:
+        return False
+    note_change(connection, IMPLY, {"implies_parent": implies}, who, at)
+    _check_tree(connection)
+    return True
+
+
+def read_tree(connection: sa.Connection, known: StoredLabels) -> LabelTree | None:
+    """Which label implies which; None where none does."""
+    if not read_implies_parent(connection):
+        return None
+    tree = LabelTree.of(read_meanings(connection, known))
+    return None if tree.is_flat else tree
+
+
+def _check_tree(connection: sa.Connection) -> None:
+    try:
+        read_tree(connection, read_labels(connection))
+    except ValueError as error:
+        raise ProjectError(str(error)) from None
 
 
 def _without_name(label: Label) -> dict[str, Any]:
@@ -153,6 +187,7 @@ def rename_label(connection: sa.Connection, old: str, new: str, who: str, at: fl
         raise ProjectError(f"there is a label {new!r} already; merge {old!r} into it instead")
     connection.execute(labels.update().where(labels.c.id == known.id_of(old)).values(name=new))
     note_change(connection, "rename label", {"old": old, "new": new}, who, at)
+    _move_children(connection, old, new, who, at)
 
 
 def merge_labels(connection: sa.Connection, source: str, target: str, who: str, at: float) -> tuple[int, int]:
@@ -164,7 +199,15 @@ def merge_labels(connection: sa.Connection, source: str, target: str, who: str, 
     moved = (labels.c.id == gone) | (labels.c.merged_into == gone)
     connection.execute(labels.update().where(moved).values(merged_into=kept))
     note_change(connection, "merge labels", {"source": source, "target": target}, who, at)
+    _move_children(connection, source, target, who, at)
     return gone, kept
+
+
+def _move_children(connection: sa.Connection, old: str, new: str, who: str, at: float) -> None:
+    """Put the labels under one label under another."""
+    there = read_meanings(connection, read_labels(connection))
+    moved = [replace(label, parent="" if label.name == new else new) for label in there if label.parent == old]
+    describe_labels(connection, moved, who, at)
 
 
 def retire_label(connection: sa.Connection, name: str, who: str, at: float) -> int:

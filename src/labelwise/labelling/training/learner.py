@@ -23,7 +23,7 @@ from labelwise.labelling.records import Settings
 from labelwise.labelling.store import Store
 from labelwise.labelling.store.events import last_event, read_votes, recent_times, votes_since
 from labelwise.labelling.store.items import StoredItems, read_items
-from labelwise.labelling.store.labels import StoredLabels, last_change, read_labels, read_meanings
+from labelwise.labelling.store.labels import StoredLabels, last_change, read_labels, read_meanings, read_tree
 from labelwise.labelling.store.opinions import read_opinions
 from labelwise.labelling.training.guesses import add_hints
 from labelwise.labelling.training.vectors import BackgroundEncoder
@@ -98,7 +98,8 @@ class Learner:
         self.labels: StoredLabels = read_labels(connection)
         self.meanings = read_meanings(connection, self.labels)
         self.opinions = read_opinions(connection, items.ids, self.labels)
-        self.history = History(self.labels, dict(zip(items.ids, items.names, strict=True)))
+        self.tree = read_tree(connection, self.labels)
+        self.history = History(self.labels, dict(zip(items.ids, items.names, strict=True)), self.tree)
         self.history.add(read_votes(connection))
         settings = self.settings
         data = self.data(given_only=True)
@@ -143,6 +144,7 @@ class Learner:
             feature_names=self.featurizer.feature_names() if given_only else None,
             labels=self.meanings,
             blocks=self.featurizer.blocks(),
+            implies_parent=self.tree is not None,
         )
 
     @property

@@ -19,7 +19,9 @@ from labelwise.files import write_bytes
 from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.items.features import Featurizer, pack, pack_vectors
 from labelwise.posterior import FloatArray, LabelPosterior, LimitedPosterior
+from labelwise.posterior.tilted import RaisedItems, RaisedPosterior
 from labelwise.records import Features
+from labelwise.records.label_tree import LabelTree
 
 OURS = "labelwise."
 HARMLESS = ("numpy.dtype", "scipy.sparse._csr.csr_array")  # hold data and do nothing else
@@ -39,6 +41,8 @@ class TrainedLabeller:
         Labels that somebody has said yes to, or that are guessed: the others are not predicted unless asked for. None:
         all of them.
     opinions : names of the sources whose opinions the model also hears
+    parents : (q,) array of int, optional
+        The column of the label that each implies, −1 for none; see `labelwise.records.label_tree`.
 
     Examples
     --------
@@ -51,7 +55,7 @@ class TrainedLabeller:
     [[True, False]]
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (every part by its name)
         self,
         model: Any,
         label_names: Sequence[str],
@@ -60,6 +64,7 @@ class TrainedLabeller:
         seen_change: int = 0,
         learnt: npt.NDArray[np.bool_] | None = None,
         opinions: Sequence[str] = (),
+        parents: npt.NDArray[np.intp] | None = None,
     ) -> None:
         self.model = model
         self.label_names = tuple(label_names)
@@ -68,11 +73,16 @@ class TrainedLabeller:
         self.seen_change = seen_change
         self.learnt = learnt
         self.opinions = tuple(opinions)
+        self.parents = parents
 
     def learnt_labels(self) -> npt.NDArray[np.bool_]:
         """(q,) labels that are predicted by default; all of them where the file is older than this distinction."""
         learnt = getattr(self, "learnt", None)
         return np.ones(len(self.label_names), dtype=bool) if learnt is None else np.asarray(learnt, dtype=bool)
+
+    def _tree(self) -> LabelTree | None:
+        parents = getattr(self, "parents", None)  # files of 0.1 know of none
+        return None if parents is None else LabelTree(np.asarray(parents))
 
     def posterior(
         self, contents: Sequence[Any], X: Features | None = None, opinions: Mapping[str, sp.csr_array] | None = None
@@ -90,11 +100,12 @@ class TrainedLabeller:
         shape = (features.shape[0], len(self.label_names))
         said = [(opinions or {}).get(name) for name in getattr(self, "opinions", ())]  # files of 0.1 know of none
         columns = [sp.csr_array(shape) if each is None or each.shape != shape else each for each in said]
-        if not sp.issparse(features):
-            return self.model.posterior(np.hstack([features, *(each.toarray() for each in columns)]))
-        return self.model.posterior(
-            sp.csr_array(sp.hstack([features, *columns], format="csr")) if columns else features
-        )
+        if columns and sp.issparse(features):
+            features = sp.csr_array(sp.hstack([features, *columns], format="csr"))
+        elif columns:
+            features = np.hstack([features, *(each.toarray() for each in columns)])
+        beliefs, tree = self.model.posterior(features), self._tree()
+        return beliefs if tree is None else RaisedPosterior(beliefs, RaisedItems(tree.probabilities))
 
     def probabilities(self, contents: Sequence[Any], X: Features | None = None) -> FloatArray:
         """(n, q) probability of each label."""
@@ -119,10 +130,10 @@ class TrainedLabeller:
     ) -> npt.NDArray[np.bool_]:
         """(n, q) the same of beliefs that are there already."""
         rule = default_decision(None if threshold is None else Threshold(threshold))
-        learnt = self.learnt_labels()
-        if every_label or learnt.all():
-            return np.asarray(rule.decide(beliefs))
-        return np.asarray(rule.decide(LimitedPosterior(beliefs, learnt)) & learnt)
+        learnt, tree = self.learnt_labels() | every_label, self._tree()
+        beliefs = beliefs if learnt.all() else LimitedPosterior(beliefs, learnt)
+        sets = np.asarray(rule.decide(beliefs)) & learnt
+        return sets if tree is None else np.asarray(tree.upwards(sets))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a skops file, which takes its name only once it is complete."""

@@ -16,6 +16,7 @@ from labelwise.labelling.store.events import Votes
 from labelwise.labelling.store.labels import StoredLabels
 from labelwise.labelling.store.schema import NO, YES
 from labelwise.records.asking import CONTROL, VERIFY, Answer
+from labelwise.records.label_tree import LabelTree
 
 SAID_NOTHING, UNKNOWN = -2, -1  # a person said nothing of a label; nothing is known of it (nobody said yes or no)
 
@@ -75,8 +76,9 @@ class History:
     built anew from each person's last word; then the same votes give the same answers, whenever they came.
     """
 
-    def __init__(self, labels: StoredLabels, names: dict[int, str]) -> None:
+    def __init__(self, labels: StoredLabels, names: dict[int, str], tree: LabelTree | None = None) -> None:
         self.labels = labels
+        self.tree = tree  # where a label implies its parent: what is known of an item keeps to it, and yes wins
         self.names = names
         self.items: dict[int, ItemVotes] = {}
         self.answers: list[Answer] = []
@@ -112,12 +114,18 @@ class History:
         self.tally.add(of_item, who, columns, values)
         of_item.values[person, columns], of_item.events[person, columns] = values, votes.event[part.start]
         of_item.settles[person, columns], of_item.verifies[person, columns] = reason == SETTLED, reason == VERIFY
-        before, of_item.known = of_item.known, of_item.majority()
+        before, of_item.known = of_item.known, self._closed(of_item.majority())
         if reason == VERIFY:
             self._verifies_since.setdefault(who, int(votes.event[part.start]))
         self._count_picks(of_item, 1)
         self._tell(item, of_item, before, reason)
         return True
+
+    def _closed(self, known: Codes) -> Codes:
+        if self.tree is None:
+            return known
+        yes, no = self.tree.close(known == YES, known == NO)
+        return np.where(yes, YES, np.where(no, NO, known)).astype(np.int8)
 
     def _count_picks(self, of_item: ItemVotes, sign: int) -> None:
         for who, table in picks_of_item(of_item, self._verifies_since).items():
@@ -126,7 +134,7 @@ class History:
     def _tell(self, item: int, of_item: ItemVotes, before: Codes, reason: str) -> None:
         """What the campaign learns of it: what is new, unless it came with the items."""
         news = np.flatnonzero((of_item.known != before) & ~of_item.given)
-        if news.size:
+        if news.size and reason != GIVEN:  # what follows from labels that came with an item came with it
             values = {self.labels.names[column]: bool(of_item.known[column]) for column in news.tolist()}
             corrects = bool((before[news] != UNKNOWN).any())
             self.answers.append(Answer(self.names[item], values, reason, correction=corrects))

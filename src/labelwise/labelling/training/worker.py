@@ -463,7 +463,8 @@ def labeller_of(learner: Learner) -> TrainedLabeller | None:
     model = GuessingModel.of(model, learner.campaign.believe(learner.campaign.data.X[:1]))
     seen, learnt = learner.seen, learner.campaign.learnt_labels()
     sources, names = tuple(learner.opinions), learner.labels.names
-    return TrainedLabeller(model, names, learner.featurizer, seen.event, seen.change, learnt, sources)
+    parents = None if learner.tree is None else learner.tree.parents
+    return TrainedLabeller(model, names, learner.featurizer, seen.event, seen.change, learnt, sources, parents)
 
 
 def model_path(store: Store) -> Path:

@@ -98,6 +98,7 @@ class LabelsPage:
             labels=list(zip(names, yes.tolist(), no.tolist(), strict=True)),
             meanings={name: Label(name) for name in names} | {label.name: label for label in self.project.labels()},
             starts={name: _hint(said) for name, said in labels.starts.items()},
+            implies_parent=self.project.implies_parent,
             changes=said[:LISTED],
             trouble=trouble,
             filled=filled or {"name": "", "like": "", "examples": ""},
@@ -127,12 +128,25 @@ def add(user: AdminUser, page: ThePage, name: Name, like: Lines = "", examples: 
 
 @router.post("/vocabulary/describe")
 def describe(
-    user: AdminUser, page: ThePage, label: Name, description: Lines = "", keywords: Lines = "", aliases: Lines = ""
+    user: AdminUser,
+    page: ThePage,
+    label: Name,
+    description: Lines = "",
+    keywords: Lines = "",
+    aliases: Lines = "",
+    parent: Annotated[str | None, Form(max_length=1000)] = None,
 ) -> Response:
-    """Say what a label means; examples and parent, which the page does not show, stay."""
+    """Say what a label means; examples, which the page does not show, stay."""
     before = {each.name: each for each in page.project.labels()}.get(label, Label(label))
     said = {"description": description.strip(), "keywords": keywords, "aliases": aliases}
+    said |= {} if parent is None else {"parent": parent.strip()}
     return page.changed(lambda: page.project.describe_labels([{**before.as_dict(), **said}], who=user.name))
+
+
+@router.post("/vocabulary/imply")
+def imply(user: AdminUser, page: ThePage, implies: Name = "") -> Response:
+    """Say whether a label implies its parent."""
+    return page.changed(lambda: page.project.imply_parents(implies == "yes", who=user.name))
 
 
 @router.get("/vocabulary/change")
@@ -189,7 +203,11 @@ def _in_words(what: str, detail: dict[str, Any]) -> str:
         return f"described {counted(len(detail['labels']), 'label')}"
     if what == "add items":
         return f"added {counted(detail['number'], 'item')}"
+    if what == "imply parents":
+        return "let labels imply their parents" if detail["implies_parent"] else "let labels imply nothing"
     sentence = {
+        "add opinions": "added opinions of “{source}”",
+        "remove opinions": "removed opinions of “{source}”",
         "rename label": "renamed “{old}” to “{new}”",
         "merge labels": "merged “{source}” into “{target}”",
         "retire label": "retired “{name}”",
