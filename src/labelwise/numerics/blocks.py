@@ -104,3 +104,12 @@ def join_columns(parts: Sequence[Any]) -> Any:
     if any(sp.issparse(part) for part in parts):
         return sp.csr_array(sp.hstack([sp.csr_array(part) for part in parts], format="csr"))
     return np.hstack(parts)
+
+
+def blocks_in_words(blocks: Sequence[Block]) -> str:
+    """
+    >>> blocks_in_words((Block("body", "words", 0, 3),)), blocks_in_words(())
+    ('the block body (words, 3 columns)', 'no blocks of features')
+    """
+    listed = ", ".join(f"{block.name} ({block.kind}, {block.width} columns)" for block in blocks)
+    return f"the {'block' if len(blocks) == 1 else 'blocks'} {listed}" if blocks else "no blocks of features"

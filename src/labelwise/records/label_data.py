@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from labelwise.numerics.blocks import OPINIONS, Block, Kind, check_blocks, join_columns
+from labelwise.numerics.blocks import OPINIONS, Block, Kind, blocks_in_words, check_blocks, join_columns
 from labelwise.numerics.user_input import as_numbers, is_frame, sparse_labels
 from labelwise.records.label_tree import LabelTree
 from labelwise.records.labels import Label, as_labels
-from labelwise.records.opinions import Opinions, column_name
+from labelwise.records.opinions import Opinions, by_label, column_name
 
 SHOWN = 5  # labels in a repr
 Features: TypeAlias = Any  # (n, d) float array, csr_array or rows in shards: scipy brings no types to tell them apart
@@ -313,12 +313,8 @@ class LabelData:
         if name not in self.opinion_names:
             raise ValueError(f"there are no opinions {name!r}; there are {', '.join(self.opinion_names) or 'none'}")
         block = next(block for block in self.blocks if block.name == name)
-        assert self.feature_names is not None
-        place = {each: column for column, each in enumerate(self.feature_names[block.start : block.stop])}
-        columns = [place.get(column_name(name, label), -1) for label in self.label_names]
-        X = sp.csr_array(block.of(self.X))
-        said = sp.csr_array(sp.hstack([X, sp.csr_array((self.n_items, 1))], format="csr"))
-        return sp.csr_array(said[:, columns])  # the last column is of labels that were added later
+        names = () if self.feature_names is None else self.feature_names[block.start : block.stop]
+        return by_label(block.of(self.X), names, name, self.label_names)
 
     def without_opinions(self, name: str | None = None) -> LabelData:
         """The same items without the opinions of a source, or without any; itself where there are none."""
@@ -362,7 +358,8 @@ class LabelData:
             _check_same_names("features", more.feature_names, self.feature_names)
         if more.blocks and self.blocks and more.blocks != self.blocks:
             raise ValueError(
-                f"the new items have {_said(more.blocks)}, expected {_said(self.blocks)}: make their features alike"
+                f"the new items have {blocks_in_words(more.blocks)}, expected {blocks_in_words(self.blocks)}: "
+                "make their features alike"
             )
 
     def observed_mask(self) -> sp.csr_array:
@@ -458,15 +455,6 @@ def _check_same_names(what: str, got: tuple[str, ...], expected: tuple[str, ...]
     odd = sorted(set(got) ^ set(expected))
     detail = f"only one side has {odd[:5]}" if odd else "they are the same in another order"
     raise ValueError(f"the new items have {len(got)} {what}, expected {len(expected)}: {detail}")
-
-
-def _said(blocks: Sequence[Block]) -> str:
-    """
-    >>> _said((Block("body", "words", 0, 3),)), _said(())
-    ('the block body (words, 3 columns)', 'no blocks of features')
-    """
-    listed = ", ".join(f"{block.name} ({block.kind}, {block.width} columns)" for block in blocks)
-    return f"the {'block' if len(blocks) == 1 else 'blocks'} {listed}" if blocks else "no blocks of features"
 
 
 def _check_shape(what: str, got: tuple[int, ...], expected: tuple[int, ...]) -> None:

@@ -117,6 +117,15 @@ def column_name(source: str, label: str) -> str:
     return f"{source}: {label}"
 
 
+def by_label(columns: Any, names: Sequence[str], source: str, label_names: Sequence[str]) -> sp.csr_array:
+    """(n, q) columns with these names in the order of the labels; 0 for labels that were added later."""
+    place = {each: column for column, each in enumerate(names)}
+    wanted = [place.get(column_name(source, label), -1) for label in label_names]
+    X = sp.csr_array(columns)
+    said = sp.csr_array(sp.hstack([X, sp.csr_array((X.shape[0], 1))], format="csr"))
+    return sp.csr_array(said[:, wanted])  # the last column is of labels that were added later
+
+
 def _checked(name: str, item: Any, said: Any) -> Scores | tuple[str, ...]:
     if isinstance(said, str):
         raise TypeError(f"opinions {name!r} on item {item!r} must be a list of labels or a mapping, got {said!r}")
