@@ -1,5 +1,5 @@
 from labelwise.campaign.answers import refit_point as refit_point
-from labelwise.campaign.defaults import START as START
+from labelwise.campaign.defaults import START_OF as START_OF
 from labelwise.campaign.defaults import Model as Model
 from labelwise.campaign.guard import Guard as Guard
 from labelwise.campaign.guard import evidence_point as evidence_point

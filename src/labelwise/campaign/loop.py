@@ -170,7 +170,7 @@ class Campaign:
     def hinted_labels(self) -> npt.NDArray[np.bool_]:
         """(q,) labels of which something is believed before the first answer: by names, descriptions or opinions."""
         hints = self._hints.of(self._data)
-        return np.zeros(self._data.n_labels, dtype=bool) if hints is None else hints.says().any(axis=0)
+        return np.zeros(self._data.n_labels, dtype=bool) if hints is None else np.asarray(hints.says().any(axis=0))
 
     def labelled(self) -> LabelData:
         """The pool with every answer in it: what to save, to export, or to train something else on."""

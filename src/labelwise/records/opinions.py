@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -139,7 +140,7 @@ def _checked(name: str, item: Any, said: Any) -> Scores | tuple[str, ...]:
     for label, score in said.items():
         if score is None:
             continue
-        if isinstance(score, str) or not np.isscalar(score):
+        if not isinstance(score, Real | np.bool_):
             raise TypeError(f"opinions {name!r} on item {item!r}, label {label!r}: a score is a number, got {score!r}")
         number = float(score)
         if number != number:  # NaN: nothing is said

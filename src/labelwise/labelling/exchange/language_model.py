@@ -109,7 +109,8 @@ def ask_language_model(
     """
     described = as_labels(labels)
     known, done = {label.name for label in described}, _done(out)
-    prompt, tokens, answered, failed = _prompt(described), 0, 0, []
+    prompt, tokens, answered = _prompt(described), 0, 0
+    failed: list[str] = []
     todo = [item for item in texts if item not in done]
     with open(out, "a", encoding="utf-8") as file:
         for place, item in enumerate(todo):
