@@ -82,7 +82,7 @@ def test_status_and_report_tell_how_long_a_goal_takes(folder):
 
 @pytest.mark.parametrize("n_labels", [3, 30])
 def test_left_alone_it_asks_for_whole_items(folder, n_labels):
-    model, strategy, start = "semi_supervised", "variance_reduction", 20
+    model, strategy, start = "semi_supervised", "variance_reduction", 10
     names = ",".join(f"label{j}" for j in range(n_labels))
     run("new", "auto.db", "--items", "docs.csv", "--text", "body", "--labels", names)
     with Project("auto.db") as project:

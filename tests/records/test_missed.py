@@ -60,4 +60,5 @@ def test_likely_and_rare_labels_are_asked_about_first(seed):
 def test_probabilities_that_are_none_ask_nothing():
     assert worth_verifying(np.array([np.nan, 0.0])).size == 0
     assert worth_verifying(np.array([1.0, 1.0]), 0.0).size == 0
-    assert worth_verifying(np.array([1.0])).tolist() == [0] and worth_verifying(np.zeros(0)).size == 0
+    assert worth_verifying(np.array([1.0])).size == 0 and worth_verifying(np.zeros(0)).size == 0
+    assert worth_verifying(np.array([0.9, 0.8, 0.7])).tolist() == [0, 1]  # never every label

@@ -68,7 +68,7 @@ def worth_verifying(
 
     A label that was believed with probability p and was not picked is there with the chance
     p · miss / (p · miss + 1 − p). The chance is divided by √(base rate), because one more example helps a rare label
-    more. A label with a chance below 3 in 1000 is not asked about. NaN is not believed.
+    more. A label with a chance below 3 in 1000 is not asked about, and never every label. NaN is not believed.
 
     Parameters
     ----------
@@ -90,4 +90,4 @@ def worth_verifying(
     hidden = p * miss_rate
     chance = np.divide(hidden, hidden + 1 - p, out=np.zeros_like(hidden), where=hidden + 1 > p)
     order = np.argsort(-chance / np.sqrt(base_rate), kind="stable")
-    return order[chance[order] >= MIN_CHANCE]
+    return order[chance[order] >= MIN_CHANCE][: max(p.size - 1, 0)]
