@@ -20,7 +20,8 @@ items of `label_names.py`), from no answer on; the usual way on the same items d
 `pairs` is read from the saved curves (first seed) of `label_saving.py`, whose pools have 3000 items.
 
 Sets come from the folder LABELWISE_SHARED_DATA, or ../shared/data beside the repository. A finished run is kept in
-runs/time_saving and not done again; `--finished` does nothing new and sums up what is there.
+runs/time_saving and not done again; `--finished` does nothing new and sums up what is there. Other arms with finished
+runs are summed up, too; `runs` says how many seeds each has.
 """
 
 import argparse
@@ -246,6 +247,8 @@ def main():
     def done(name, *needed):
         return [s for s in seeds if all((RUNS / f"{name}-{arm}-{s}.json").exists() for arm in needed)]
 
+    there = {path.stem.rsplit("-", 2)[1] for path in RUNS.glob("*.json")}
+    arms += sorted(arm for arm in there - set(arms) if arm.partition("@")[0] in ARMS)
     tables = {}
     for arm in arms:
         tables[arm] = {name: summary(name, arm, found) for name in sets if (found := done(name, arm, usual_of(arm)))}
