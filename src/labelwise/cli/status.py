@@ -111,8 +111,8 @@ def _print(now: Status) -> None:
             else "labelwise predict learns them first, and so does serve-worker --once"
         )
         typer.echo(f"{unlearnt(now.unseen)}: {cure}")
-    if line := encoding_line(now.encoding):
-        typer.echo(line)
+    if (progress := encoding_line(now.encoding)) is not None:
+        typer.echo(progress)
     if now.trouble:
         typer.secho(now.trouble, fg="red")
 
