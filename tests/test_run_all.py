@@ -69,7 +69,7 @@ def measured(tmp_path):
             "print('{\"wheels\": 4}')\n"
         ),
         "_wheels": "ROUND = True\n",
-        "_child": "import time\nfrom labelwise.numerics import masks\nprint('ready', flush=True)\ntime.sleep(60)\n",
+        "_child": "import time\nfrom labelwise.numerics import arrays\nprint('ready', flush=True)\ntime.sleep(60)\n",
         "_other": "ROUND = False\n",
     }
     for name, text in scripts.items():
@@ -86,7 +86,7 @@ def test_a_result_says_which_code_it_measured(measured):
     code = code_of(measured)
     assert code["version"] == __version__
     assert {"benchmarks/speed.py", "benchmarks/_wheels.py", "labelwise/records/costs.py"} <= code["sources"].keys()
-    assert {"benchmarks/_child.py", "labelwise/numerics/masks.py"} <= code["sources"].keys(), "of a killed child"
+    assert {"benchmarks/_child.py", "labelwise/numerics/arrays.py"} <= code["sources"].keys(), "of a killed child"
     assert "benchmarks/_other.py" not in code["sources"]
     assert "labelwise/models/auto_model.py" not in code["sources"]
     assert not any("static" in name for name in code["sources"])

@@ -32,7 +32,7 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
     >>> import labelwise.records
     >>> find, names, public = attach("labelwise.records", labelwise.records.__file__)
     >>> find("Answer").__name__, "Question" in names(), public[:2]
-    ('Answer', True, ['Answer', 'Costs'])
+    ('Answer', True, ['Answer', 'Block'])
     """
     home = names_in(Path(file).with_name("__init__.pyi"))
 

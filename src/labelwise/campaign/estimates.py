@@ -105,7 +105,7 @@ def share_of_items(hits: npt.NDArray[Any], of: npt.NDArray[Any]) -> IntervalEsti
     with Clopper and Pearson's interval). None where there is nothing to count.
 
     >>> share_of_items(np.array([1, 0, 1, 1]), np.array([1, 1, 1, 1]))
-    IntervalEstimate(value=0.75, low=0.3379, high=0.9569)
+    IntervalEstimate(value=0.75, low=0.2972, high=0.9639)
     """
     total = float(of.sum())
     if total == 0:

@@ -116,6 +116,8 @@ class Pool:
     def of(cls, data: LabelData) -> Pool:
         """Features without blocks are taken for words, if they can be."""
         n = data.n_items
+        if data.feature_names is None and not data.blocks:  # nothing that a hint could read: no row is loaded
+            return cls(np.empty((0, data.n_features)), ())
         rows = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.intp)) if n else np.empty(0, dtype=np.intp)
         X = data.X[rows] if in_shards(data.X) or rows.size < n else data.X
         found: list[tuple[Block, PoolWords | PoolBlock]] = []
