@@ -34,6 +34,7 @@ def run(folder, *arguments):
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=settings)
 
 
+@pytest.mark.slow
 def test_without_peers_the_quick_run_says_so_and_measures_ours(tmp_path):
     done = run(tmp_path, "--quick")
     assert done.returncode == 0, done.stderr

@@ -167,6 +167,7 @@ def test_wrong_input_is_one_line_and_exit_code_2(here, arguments, words):
     assert len(lines) == 1 and lines[0].startswith("error: ") and words in lines[0]
 
 
+@pytest.mark.slow
 def test_ctrl_c_says_how_to_go_on_and_the_rest_is_done_later(here):
     Path("study.toml").write_text(STUDY.format(seeds=300))
     code = "from labelwise.cli import main; main()"

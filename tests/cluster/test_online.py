@@ -77,6 +77,7 @@ def test_a_killed_worker_changes_nothing(client, kill_at, by):
     assert_same(unharmed, survived)
 
 
+@pytest.mark.slow
 def test_rows_without_a_common_feature_merge_exactly(client):
     """Nothing is shared by two shards of disjoint features and no bias: merging is learning one after the other."""
     rng = np.random.default_rng(1)

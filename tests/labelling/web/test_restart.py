@@ -105,6 +105,7 @@ def wait_for(what: Any, seconds: float, about: Any = "") -> float:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_everything_survives_a_restart_of_the_database(make, database, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     project = make(database.address(), ready=20)
@@ -148,6 +149,7 @@ def test_everything_survives_a_restart_of_the_database(make, database, tmp_path,
     assert acknowledged and all(saved.get(event) == item for event, item in acknowledged.items())
 
 
+@pytest.mark.slow
 def test_a_worker_that_died_with_the_database_is_started_again(make, database, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     project = make(database.address())

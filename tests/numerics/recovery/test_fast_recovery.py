@@ -53,6 +53,7 @@ def naive_recovery(m, v, Phi, tolerance=1e-2):
         alpha[best] = proposed[best]
 
 
+@pytest.mark.slow
 def test_equals_the_naive_ascent():
     compressed, Phi, _ = problem(12)
     result = recover_fast(compressed, Phi)

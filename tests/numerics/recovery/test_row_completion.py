@@ -37,6 +37,7 @@ def exact_means(known, Phi, P, prior_precisions, prior_mean, label_mean):
     return y.reshape(n, q)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("centred", [False, True])
 def test_gaussian_prior_converges_to_the_exact_joint_solve(centred):
     known, Phi, P = problem()
