@@ -32,7 +32,7 @@ from labelwise.campaign.questions import (
     start_questions,
 )
 from labelwise.campaign.standing import AnswerArrays, Standing, measure_standing
-from labelwise.hints.reasons import Believed
+from labelwise.hints.reasons import ExplainedBeliefs
 from labelwise.models.semi_supervised import for_blocks
 from labelwise.posterior import LabelPosterior, LimitedPosterior
 from labelwise.posterior.tilted import RaisedItems, RaisedPosterior
@@ -308,7 +308,7 @@ class Campaign:
         rows = np.array([self._book.row(item) for item in items], dtype=np.intp)
         return self.believed(rows).suggest(rows.size, self._data.label_names, least, most)
 
-    def believed(self, rows: npt.NDArray[np.intp]) -> Believed:
+    def believed(self, rows: npt.NDArray[np.intp]) -> ExplainedBeliefs:
         """What is believed of these rows of the pool, and then of a sample, with the parts that it is made of."""
         return self._hints.believed(self._data, rows, self.believe)
 

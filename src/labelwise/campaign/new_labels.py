@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, clone
 
 from labelwise.campaign.questions import did_you_mean
 from labelwise.hints.base import DEFAULT_HINTS, Pool, PoolHints, checked_hints, learn_hints
-from labelwise.hints.reasons import Believed
+from labelwise.hints.reasons import ExplainedBeliefs
 from labelwise.models.hinted import HintedModel, HintedPosterior
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.blocks import OPINIONS, model_columns
@@ -395,13 +395,15 @@ class HintLearner:
 
     def believed(
         self, data: LabelData, rows: npt.NDArray[np.intp], believe: Callable[[Any], LabelPosterior]
-    ) -> Believed:
+    ) -> ExplainedBeliefs:
         """What is believed of these rows of the pool, and then of a sample, with the parts that it is made of."""
         X = data.X[np.concatenate([rows, spread_rows(data.n_items, WORD_SAMPLE)])]
         beliefs = believe(X)
         model, hints, weights = parts_of(beliefs)
         words = self.pool(data).words(data.feature_names)
-        return Believed(X, np.asarray(beliefs.probabilities()), model - model.mean(axis=0), words, hints, weights)
+        return ExplainedBeliefs(
+            X, np.asarray(beliefs.probabilities()), model - model.mean(axis=0), words, hints, weights
+        )
 
     def wrap(self, model: Any, data: LabelData) -> Any:
         """An unfitted model with the hints of the pool in its beliefs; the model itself where there are none."""

@@ -28,7 +28,7 @@ Mark = tuple[str, int, float]  # a word, the column of a label, and the log-odds
 
 
 @dataclass(frozen=True, eq=False)
-class Believed:
+class ExplainedBeliefs:
     """What is believed of some items, and what that is made of.
 
     Parameters

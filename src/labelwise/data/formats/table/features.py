@@ -28,7 +28,7 @@ NUMBERS = {int, float, bool}  # types of JSON and parquet cells that are a numbe
 
 
 @dataclass(frozen=True)
-class Part:
+class TablePart:
     """The columns of one block of features."""
 
     name: str
@@ -44,11 +44,11 @@ def read_features(
 
     Without `categories`, as for one batch of many, a column of words is refused.
     """
-    parts: list[Part] = []
+    parts: list[TablePart] = []
     if layout.text is not None:
         table.need([layout.text], "text")
         X, words = _vectorize(table, layout)
-        parts.append(Part(layout.text, "words" if sp.issparse(X) else "vectors", X, words))
+        parts.append(TablePart(layout.text, "words" if sp.issparse(X) else "vectors", X, words))
     chosen = _chosen_columns(table, layout)
     if not parts and not chosen and layout.features is None:
         raise FormatError(
@@ -85,9 +85,9 @@ def _chosen_columns(table: RawTable, layout: TableLayout) -> list[str]:
     return [name for name in names if is_numeric(table, name) or _has_lists(table, name) or _is_category(table, name)]
 
 
-def _column_parts(table: RawTable, names: list[str], categories: bool) -> list[Part]:
+def _column_parts(table: RawTable, names: list[str], categories: bool) -> list[TablePart]:
     """Blocks in the order of the columns: of numbers, and of categories, that stand together; of each list its own."""
-    found: list[Part] = []
+    found: list[TablePart] = []
     for kind, run in groupby(names, key=partial(_kind, table, categories)):
         together = list(run)
         if kind == "vectors":
@@ -96,7 +96,7 @@ def _column_parts(table: RawTable, names: list[str], categories: bool) -> list[P
         parts = [one_hot(table, n) if kind == "categories" else (numbers(table, n), [n]) for n in together]
         taken = {part.name for part in found}
         name = kind if kind not in taken else f"{kind} from {together[0]}"
-        found.append(Part(name, kind, join_columns([X for X, _ in parts]), [n for _, own in parts for n in own]))
+        found.append(TablePart(name, kind, join_columns([X for X, _ in parts]), [n for _, own in parts for n in own]))
     return found
 
 
@@ -106,9 +106,9 @@ def _kind(table: RawTable, categories: bool, name: str) -> Kind:
     return "categories" if categories and _has_words(table, name) else "numbers"
 
 
-def _list_part(table: RawTable, name: str) -> Part:
+def _list_part(table: RawTable, name: str) -> TablePart:
     values = numbers(table, name)
-    return Part(name, "vectors", values, [f"{name}[{k}]" for k in range(values.shape[1])])
+    return TablePart(name, "vectors", values, [f"{name}[{k}]" for k in range(values.shape[1])])
 
 
 def _has_lists(table: RawTable, name: str) -> bool:
