@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from labelwise import Costs
+from labelwise.records.asking import SWEEP_PAGE
 from labelwise.records.costs import Level, Spent, divisors
 
 LISTS = [make(level) for make in (Costs.short_text, Costs.long_text, Costs.picture) for level in get_args(Level)]
@@ -67,6 +68,27 @@ def test_further_labels_of_an_open_item_cost_their_answers_alone():
         )
         assert seconds.tolist() == pytest.approx(priced_one_by_one(costs, log, [40] * 5, further={1, 3}))
         assert seconds[1] == pytest.approx(costs.further(2))
+
+
+def test_an_item_of_a_sweep_costs_a_cell_and_its_part_of_a_page():
+    log = [{0: True, 1: False}, {2: True}, {2: False}, {2: False}, {1: True}]
+    for costs in LISTS:
+        seconds = costs.of_answers(
+            np.repeat(np.arange(5), [len(said) for said in log]),
+            np.concatenate([list(said) for said in log]),
+            np.concatenate([list(said.values()) for said in log]),
+            opened=np.ones(5, dtype=bool),
+            swept=np.array([False, True, True, True, False]),
+            words=[40] * 5,
+        )
+        tile = costs.cell + costs.open / SWEEP_PAGE
+        alone = (costs.read + costs.read_word * 40 + costs.answer) * costs.switch
+        assert seconds[1:].tolist() == pytest.approx([tile * costs.switch, tile, tile, alone])
+    tests = Costs.laboratory((5.0, 0.0, 2.0))
+    priced = tests.of_answers(
+        np.arange(2), np.array([0, 2]), np.ones(2, bool), opened=np.zeros(2, bool), swept=np.ones(2, bool)
+    )
+    assert priced.tolist() == [5.0, 2.0]
 
 
 def test_the_published_item_of_200_labels():

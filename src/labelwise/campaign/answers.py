@@ -15,7 +15,7 @@ from labelwise.campaign.questions import did_you_mean, embed_rows
 from labelwise.campaign.standing import AnswerArrays, RandomAnswers
 from labelwise.numerics.arrays import FloatArray
 from labelwise.records import Answer, LabelData, PickCounts, Question
-from labelwise.records.asking import CONTROL, START_REASON, VERIFY
+from labelwise.records.asking import CONTROL, START_REASON, SWEEP, VERIFY
 from labelwise.records.costs import Costs, Spent
 
 Bools = npt.NDArray[np.bool_]
@@ -284,13 +284,14 @@ class AnswerBook:
         In the order: items, opened, answer of each label, costs.
         """
         told, both = self.told(n_answers), zip(self.entries[:n_answers], self.answers[:n_answers], strict=True)
-        paid = [(entry.row, entry.labels.size, answer.reason == VERIFY) for entry, answer in both if entry.labels.size]
-        rows, sizes, verifies = np.array(paid, dtype=np.intp).reshape(-1, 3).T
-        events, further = np.repeat(np.arange(rows.size), sizes), verifies.astype(bool)
-        opened = (np.diff(rows, prepend=-1) != 0) & ~further
+        paid = [(e.row, e.labels.size, a.reason == VERIFY, a.reason == SWEEP) for e, a in both if e.labels.size]
+        rows, sizes, *kinds = np.array(paid, dtype=np.intp).reshape(-1, 4).T
+        further, swept = (kind.astype(bool) for kind in kinds)
+        events = np.repeat(np.arange(rows.size), sizes)
+        opened = (np.diff(rows, prepend=-1) != 0) & ~further & ~swept
         prices = costs.of_labels(self.data.label_names)
         words = self.data.word_counts(rows) if costs.read_word else None
-        how = {"opened": opened, "further": further, "words": words}
+        how = {"opened": opened, "further": further, "swept": swept, "words": words}
         return rows, opened, events, prices.of_answers(events, told.labels, told.values, **how)
 
 

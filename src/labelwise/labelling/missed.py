@@ -31,7 +31,8 @@ def picks_of_item(of_item: ItemVotes, since: Mapping[str, int]) -> Counts:
     first event, in `since`, by which the person verified labels: what was likely was then picked, or asked about. What
     came with the item does not count.
     """
-    asked = np.where(of_item.given, 0, of_item.events)  # (people, q) number of the event, 0 where nothing was said
+    unread = of_item.given | of_item.swept  # nobody picked these
+    asked = np.where(unread, 0, of_item.events)  # (people, q) number of the event, 0 where nothing was said
     n_people = int((asked > 0).any(axis=1).sum())
     found: Counts = {}
     for who, row in of_item.people.items():

@@ -18,6 +18,7 @@ IN_WORDS: dict[str, bool | None] = {"yes": True, "no": False, "unsure": None}  #
 GIVEN = "given"  # the reason of labels that came with the items
 TOLD = "told"  # the reason of answers nobody was asked for
 SETTLED = "settled"  # the reason of answers that stand whatever others said
+BULK = "bulk"  # the reason of answers to one label of many items that nobody was asked for
 
 
 @dataclass(frozen=True)

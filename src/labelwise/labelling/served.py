@@ -10,6 +10,7 @@ from typing import Any, Self
 from labelwise.labelling.errors import ProjectError, StoreError
 from labelwise.labelling.exchange.label_studio_tasks import TaskItems
 from labelwise.labelling.items.pictures import located
+from labelwise.labelling.many_items import ManyItems
 from labelwise.labelling.people import People
 from labelwise.labelling.records import TOLD, Event, Settings
 from labelwise.labelling.service import Service
@@ -56,6 +57,7 @@ class ServedProject:
             self.settings = _settings(read_value(connection, "settings"), self.store.shown)
             self.identity = str(read_value(connection, "identity"))
         self.service = Service(self.store, self.settings)
+        self.many = ManyItems(self.store, self.settings)
         self.people = People(self.store)
         self.task_items = TaskItems(self.store, self.settings, self.identity)
 

@@ -10,6 +10,8 @@ MAX_SECONDS = 1800.0  # nobody looks at one item for longer: the tab was left op
 CONTROL = "control"  # the reason of a question of the random share
 START_REASON = "start"  # the reason of a question about the random items that are answered in full at first
 VERIFY = "verify"  # the reason of a question about likely labels that were not picked
+SWEEP = "sweep"  # the reason of a question about one label of many items on one page
+SWEEP_PAGE = 24  # items on a page of a sweep, where nothing else is said
 MAX_PICKS = 100_000  # labels in one answer
 BY_MODEL, BY_NAME, BY_RATE = "model", "name", "base rate"  # sources of suggestions, beside the names of opinions
 IN_WORDS = {BY_MODEL: "by the answers", BY_NAME: "by its name", BY_RATE: "by its base rate"}
@@ -19,9 +21,9 @@ IN_WORDS = {BY_MODEL: "by the answers", BY_NAME: "by its name", BY_RATE: "by its
 class Question:
     """Ask a person about `labels` of `item`: all its open labels, or a single one.
 
-    `reason` says why: "strategy", "cold start" (nothing is known yet), "control" (the random share) or "verify" (labels
-    that were not picked, but are likely); `score` is the strategy's score, higher means more worth asking; it is
-    ignored when questions are compared.
+    `reason` says why: "strategy", "cold start" (nothing is known yet), "control" (the random share), "verify" (labels
+    that were not picked, but are likely) or "sweep" (one label of many items on one page); `score` is the strategy's
+    score, higher means more worth asking; it is ignored when questions are compared.
     """
 
     item: str

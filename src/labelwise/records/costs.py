@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwise.numerics.arrays import FloatArray
-from labelwise.records.asking import MAX_SECONDS
+from labelwise.records.asking import MAX_SECONDS, SWEEP_PAGE
 
 Level = Literal["low", "mid", "high"]
 NAMED = ("short_text", "long_text", "picture")  # lists that need no prices: see `Costs.named`
@@ -236,6 +236,15 @@ class Costs:
         cell = float(self.pair()) if self.cell is None else self.cell
         return np.asarray(self.open + cell * np.asarray(cells, dtype=np.float64))
 
+    @property
+    def tile(self) -> float:
+        """Of one item of a sweep, with its part of opening and saving a full page.
+
+        >>> Costs.picture().tile, Costs.short_text().tile
+        (0.625, 3.125)
+        """
+        return float(self.sweep(SWEEP_PAGE)) / SWEEP_PAGE
+
     def switched(self, seconds: npt.ArrayLike, kinds: npt.ArrayLike) -> FloatArray:
         """The times (e,) of questions of these kinds (e,) in a row: dearer where the kind changes.
 
@@ -254,6 +263,7 @@ class Costs:
         *,
         opened: npt.NDArray[np.bool_],
         further: npt.NDArray[np.bool_] | None = None,
+        swept: npt.NDArray[np.bool_] | None = None,
         words: npt.ArrayLike | None = None,
     ) -> FloatArray:
         """(e,) what each event of a campaign costs, oldest first.
@@ -263,12 +273,14 @@ class Costs:
         events, labels, yes : (a,) of single answers: the event they belong to, the label, what was said
         opened : (e,) whether the item was opened for the event, or was open from the one before
         further : (e,) whether it is yes or no to further labels of the whole item before it, optional
+        swept : (e,) whether it is of a sweep of one label over many items, optional
         words : (e,) of the event's item, optional
         """
         n = opened.size
         n_labels = len(self.labels) if self.labels is not None else int(labels.max(initial=-1)) + 1
         one_by_one = np.bincount(events, weights=self.prices(n_labels)[labels], minlength=n)
         further = np.zeros(n, dtype=bool) if further is None else further
+        swept = np.zeros(n, dtype=bool) if swept is None else swept
         whole = ((np.bincount(events, minlength=n) > 1) | np.append(further[1:], False)[:n]) & ~further
         of_labels = one_by_one
         if self.picks:
@@ -276,8 +288,10 @@ class Costs:
                 whole, float(self.pick or 0.0) * np.bincount(events, weights=yes, minlength=n), one_by_one
             )
         opening = np.where(opened, self.reading(words), 0.0) + np.where(whole, self.open, 0.0)
-        seconds: FloatArray = np.asarray(opening + of_labels, dtype=np.float64)
-        seconds[~further] = self.switched(seconds[~further], whole[~further])  # to stay with an item is no switch
+        of_tiles = self.reading(words) + one_by_one if self.cell is None or self.labels is not None else self.tile
+        seconds: FloatArray = np.where(swept, of_tiles, opening + of_labels)
+        kinds = np.where(swept, 2, whole)
+        seconds[~further] = self.switched(seconds[~further], kinds[~further])  # to stay with an item is no switch
         return seconds
 
     def times(self, factor: float) -> Self:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,10 +23,11 @@ from labelwise.labelling.store.browsing import (
     find_items,
     ready_of,
     touched_since,
+    words_ready,
 )
 from labelwise.labelling.store.events import read_votes
 from labelwise.labelling.store.items import item_ids, items_by_number, known_items, show_item
-from labelwise.labelling.store.labels import StoredLabels, read_labels, read_tree
+from labelwise.labelling.store.labels import StoredLabels, read_labels, read_meanings, read_tree
 from labelwise.labelling.store.questions import highest_rank, items_asked_at_random
 from labelwise.labelling.store.schema import NO, YES
 from labelwise.labelling.training.snapshot import Snapshot, SnapshotReader
@@ -33,7 +36,9 @@ from labelwise.records.asking import Suggestion
 
 SHOWS = ("all", "uncertain", "disagree", "unanswered")
 SAID_KINDS = ("any", "yes", "no", "open")
+SWEEP_ORDERS = ("likely", "unsure")
 PAGE = 20  # items on one page
+_WORD = re.compile(r"[^\W_]{2,}")
 MOST_WORDS = 8  # of a search
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -162,6 +167,16 @@ class _ProjectView:
             found[self.hidden_of(numbers)] = np.nan  # it was learnt from the answers that are hidden
         return found
 
+    def column_of(self, numbers: npt.NDArray[np.int64], column: int) -> tuple[Codes, Floats]:
+        """(k,) what is known, and (k,) what is believed, of one label of some items, without regard to who looks."""
+        codes, p = np.full(numbers.size, UNKNOWN, dtype=np.int8), np.full(numbers.size, np.nan)
+        place, there = places(self.items, numbers)
+        codes[there] = self.codes[place[there], column]
+        if self.snapshot is not None and self.snapshot.has_beliefs and self.columns[column] >= 0:
+            place, there = places(self.snapshot.items, numbers)
+            p[there] = self.snapshot.probabilities[place[there], self.columns[column]]
+        return codes, p
+
     def predicted_of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """(k, q) predicted label sets, without labels of which no belief may be seen."""
         found = np.zeros((numbers.size, len(self.labels.ids)), dtype=bool)
@@ -220,6 +235,49 @@ class Browser:
             shown = numbers[(page - 1) * PAGE : page * PAGE]
             view = replace(view, hidden=hidden_from(connection, self.project.settings, viewer, shown.tolist()))
             return SearchPage(int(numbers.size), page, pages, self._rows(connection, view, shown, viewer), notice)
+
+    def sweep(
+        self, label: str, words: Sequence[str] = (), order: str = "likely", among: Sequence[str] | None = None
+    ) -> tuple[npt.NDArray[np.int64], Floats]:
+        """Items, by number, of which a label is not known, in the order to look at them, and how likely each has it.
+
+        Items that a question of the random share is about are left out: what is said of them must not follow from
+        what is believed. `order` is "likely", or "unsure" for what teaches most; `among` keeps to some items, and to
+        their order where nothing is believed.
+        """
+        if order not in SWEEP_ORDERS:
+            raise ProjectError(f"a sweep is ordered by {' or '.join(SWEEP_ORDERS)}, got {order!r}")
+        with self.project.store.reading() as connection:
+            view = self._read_view(connection)
+            column = view.labels.column_of[view.labels.id_of(label)]
+            numbers = find_items(connection, words)
+            if among is not None:
+                known = known_items(connection, among)
+                wanted = np.array([known[name] for name in among if name in known], dtype=np.int64)
+                numbers = wanted[np.isin(wanted, numbers)]
+        codes, p = view.column_of(numbers, column)
+        open_ = (codes == UNKNOWN) & ~np.isin(numbers, view.asked_at_random)
+        numbers, p = numbers[open_], p[open_]
+        worth = p if order == "likely" else -np.abs(p - 0.5)
+        best = np.argsort(-np.where(np.isnan(p), -np.inf, worth), kind="stable")
+        return numbers[best], p[best]
+
+    def telling_words(self, label: str) -> dict[str, float]:
+        """Words that speak for a label, and how much: of its name and what it means, and by what was learnt.
+
+        What was learnt is known of the items that questions are ready about.
+        """
+        with self.project.store.reading() as connection:
+            labels, stored = read_labels(connection), words_ready(connection)
+            meaning = read_meanings(connection, labels)[labels.column_of[labels.id_of(label)]]
+        said: Counter[str] = Counter()
+        for each in stored:
+            marks, reasons = unpack_reasons(each, labels.names, {label: 1.0})
+            said.update({word: weight for word, name, weight in marks if name == label and weight > 0})
+            said.update(dict.fromkeys(reasons[label].words if label in reasons else (), 1.0))
+        top = max(said.values(), default=1.0)
+        named = " ".join([meaning.name, *meaning.aliases, *meaning.keywords]).lower()
+        return {word: amount / top for word, amount in said.items()} | dict.fromkeys(_WORD.findall(named), 1.0)
 
     def item(self, name: str, viewer: str | None = None) -> ItemPage:
         """One item with its history; with a viewer, as far as the viewer may see it."""

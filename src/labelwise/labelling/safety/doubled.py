@@ -14,7 +14,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from labelwise.labelling.records import GIVEN, SETTLED, TOLD
+from labelwise.labelling.records import BULK, GIVEN, SETTLED, TOLD
 from labelwise.labelling.safety.replay import Votes
 from labelwise.labelling.store import Store
 from labelwise.labelling.store.checking import EventRow, events_by_item
@@ -23,7 +23,7 @@ from labelwise.labelling.store.labels import note_change
 from labelwise.labelling.store.schema import NO, YES
 
 AT_ONCE = 1.0  # seconds within which nobody answers one question twice
-NOT_ASKED_FOR = (GIVEN, TOLD, SETTLED)  # such answers contradict earlier ones only where a person says so
+NOT_ASKED_FOR = (GIVEN, TOLD, SETTLED, BULK)  # such answers contradict earlier ones only where a person says so
 
 
 @dataclass(frozen=True)

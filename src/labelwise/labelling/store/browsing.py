@@ -129,6 +129,14 @@ def next_questions(connection: sa.Connection, n: int) -> list[Any]:
     return list(connection.execute(query.order_by(questions.c.rank).limit(n)).all())
 
 
+def words_ready(connection: sa.Connection) -> list[str]:
+    """Why labels are believed of the items that questions are ready about, as it is stored."""
+    query = sa.select(questions.c.words).where(
+        questions.c.plan == PLAN.scalar_subquery(), questions.c.words.is_not(None)
+    )
+    return list(connection.execute(query).scalars())
+
+
 def ready_of(connection: sa.Connection, numbers: Sequence[int]) -> dict[int, tuple[int, str | None]]:
     """The best rank of some items among the questions ready, and why labels are believed, as it is stored.
 

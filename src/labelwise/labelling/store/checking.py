@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from labelwise.labelling.store import schema
 from labelwise.labelling.store.events import votes
-from labelwise.labelling.store.questions import LEFT
+from labelwise.labelling.store.questions import HELD, LEFT
 from labelwise.labelling.store.schema import WHOLE_ITEM, changes, event_values, events, items, labels, leases
 
 AT_ONCE = 2000  # rows read in one go
@@ -201,7 +201,7 @@ def lease_problems(connection: sa.Connection) -> Iterator[str]:
     for row in connection.execute(query, execution_options={"yield_per": AT_ONCE}):
         token, state, is_ended, *question = row[:6]
         event, kind, *answer = row[6:]
-        if state not in ("open", "expired", *kinds):
+        if state not in ("open", "expired", HELD, *kinds):
             yield f"the lease {token!r} has the state {state!r}"
         elif event is None and state in kinds and not is_ended:
             yield f"the lease {token!r} is {state} and has no event"

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from labelwise.labelling.store.database_errors import DamagedRow
 from labelwise.labelling.store.engine import begins_with, insert_many, insert_rows, pieces
 from labelwise.labelling.store.schema import event_values, events, timings
-from labelwise.records.asking import VERIFY, Timing
+from labelwise.records.asking import SWEEP, VERIFY, Timing
 
 votes = sa.table("votes", *(sa.column(name) for name in ("event", "item", "label", "who", "reason", "value")))
 MERGED = "merged:"  # how the lease begins of what was said of a label and moved to the one it was merged into
@@ -23,6 +23,7 @@ NAMES = tuple(column.name for column in events.c if not column.primary_key)
 _undoing = events.alias()
 UNDONE = sa.exists().where(_undoing.c.undoes == events.c.id)  # taken back
 STANDS = (events.c.kind == "answer") & ~UNDONE
+TOGETHER = ("sweep", "bulk")  # reasons of answers that are taken back together, not one by one
 BY_PEOPLE = events.c.reason != "given"  # what came with the items is nobody's answer
 WHOLE_ANSWERS = STANDS & BY_PEOPLE & (events.c.reason != VERIFY)  # what was verified belongs to an answer
 WITH_VALUES = events.join(event_values, event_values.c.event == events.c.id)
@@ -171,8 +172,11 @@ def said_before(connection: sa.Connection, item: int, who: str, values: Mapping[
 
 
 def last_answer_of(connection: sa.Connection, who: str) -> sa.Row | None:
-    """A person's latest answer or skip that was not taken back; a vote that a merge moved is not one."""
-    is_own = events.c.kind != "undo"
+    """A person's latest answer or skip that was not taken back.
+
+    A vote that a merge moved is not one, nor are answers to one label of many items, which are taken back together.
+    """
+    is_own = (events.c.kind != "undo") & events.c.reason.not_in(TOGETHER)
     mine = sa.select(events).where(events.c.who == who, is_own, ~UNDONE, ~_moved_by_merge(connection))
     return connection.execute(mine.order_by(events.c.id.desc()).limit(1)).first()
 
@@ -271,13 +275,18 @@ def time_totals(connection: sa.Connection) -> list[sa.Row]:
 
 
 def recent_times(connection: sa.Connection, most: int = RECENT) -> list[sa.Row]:
-    """The latest timed answers, oldest first, with person, item and how many labels were answered."""
+    """The latest timed answers, oldest first, with person, item, moment and how many labels were answered.
+
+    So many of sweeps, which have an answer for each item on a page, and as many of everything else.
+    """
     answers = sa.select(sa.func.count()).where(event_values.c.event == timings.c.event).scalar_subquery()
     query = (
-        sa.select(*timings.c, events.c.who, events.c.item, answers.label("answers"))
+        sa.select(*timings.c, events.c.who, events.c.item, events.c.at, answers.label("answers"))
         .select_from(timings.join(events, events.c.id == timings.c.event))
         .where(events.c.kind == "answer")
         .order_by(timings.c.event.desc())
         .limit(most)
     )
-    return list(reversed(connection.execute(query).all()))
+    is_sweep = timings.c.question == SWEEP
+    found = [row for which in (is_sweep, ~is_sweep) for row in connection.execute(query.where(which)).all()]
+    return sorted(found, key=lambda row: row.event)

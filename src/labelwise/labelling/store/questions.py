@@ -51,6 +51,7 @@ class StoredLease:
 
 
 NAMES = tuple(StoredLease.__dataclass_fields__)
+HELD = "held"  # the state of an item on somebody's page of a sweep
 LEFT = "left"  # the state of a lease whose question its person left open in an answer or skip about the whole item
 # The questions asked from are those of the last good training: those of another are written before it ends, bit by
 # bit, so that nobody who answers waits for them, and seen all at once when it is marked as good.

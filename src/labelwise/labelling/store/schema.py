@@ -126,7 +126,7 @@ leases = sa.Table(
     sa.Column("beliefs", sa.LargeBinary),
     sa.Column("given_at", sa.Double, nullable=False),
     sa.Column("expires_at", sa.Double, nullable=False),
-    sa.Column("state", sa.Text, nullable=False),  # open, answered, skipped, left, expired
+    sa.Column("state", sa.Text, nullable=False),  # open, answered, skipped, left, expired, held
     sa.Column("words", sa.Text),
     sa.Index("leases_by_state", "state", "expires_at"),
     sa.Index("leases_of_an_item", "item", "label"),

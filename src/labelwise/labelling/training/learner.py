@@ -29,6 +29,7 @@ from labelwise.labelling.training.guesses import add_hints
 from labelwise.labelling.training.vectors import BackgroundEncoder
 from labelwise.labelling.training.votes import UNKNOWN, History
 from labelwise.records import Features, LabelData
+from labelwise.records.asking import SWEEP
 from labelwise.records.costs import Costs, MeasuredTimes, learn_costs
 from labelwise.records.label_data import word_count
 
@@ -219,13 +220,26 @@ def agreement_of(tally: Tally, labels: StoredLabels) -> dict[str, Any]:
 
 
 def measured_times(rows: Sequence[sa.Row], words_of: Callable[[int], float]) -> MeasuredTimes:
-    """Stored times as columns; `words_of` says how long an item is, by its number."""
+    """Stored times as columns; `words_of` says how long an item is, by its number.
+
+    The answers of one page of a sweep, saved by one person in one moment, share the time of the page evenly; here it
+    is one time again. The others of the page stay in their places, as times of nothing.
+    """
     lengths = {item: words_of(item) for item in {row.item for row in rows}}
+    seconds = np.array([row.seconds for row in rows], dtype=np.float64)
+    answers = np.array([row.answers for row in rows], dtype=np.intp)
+    pages: dict[tuple[str, float], list[int]] = {}
+    for place, row in enumerate(rows):
+        if row.question == SWEEP:
+            pages.setdefault((row.who, row.at), []).append(place)
+    for first, *others in pages.values():
+        seconds[first], answers[first] = seconds[[first, *others]].sum(), 1 + len(others)
+        seconds[others] = 0.0  # which is no time
     return MeasuredTimes(
-        seconds=np.array([row.seconds for row in rows], dtype=np.float64),
+        seconds=seconds,
         question=np.array([row.question for row in rows], dtype=np.str_),
         words=np.array([lengths[row.item] for row in rows], dtype=np.float64),
-        answers=np.array([row.answers for row in rows], dtype=np.intp),
+        answers=answers,
         picked=np.array([row.by_key + row.by_search for row in rows], dtype=np.intp),
         accepted=np.array([row.by_suggestion for row in rows], dtype=np.intp),
     )

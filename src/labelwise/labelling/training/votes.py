@@ -15,7 +15,7 @@ from labelwise.labelling.records import GIVEN, SETTLED
 from labelwise.labelling.store.events import Votes
 from labelwise.labelling.store.labels import StoredLabels
 from labelwise.labelling.store.schema import NO, YES
-from labelwise.records.asking import CONTROL, VERIFY, Answer
+from labelwise.records.asking import CONTROL, SWEEP, VERIFY, Answer
 from labelwise.records.label_tree import LabelTree
 
 SAID_NOTHING, UNKNOWN = -2, -1  # a person said nothing of a label; nothing is known of it (nobody said yes or no)
@@ -35,13 +35,14 @@ class ItemVotes:
     is_random: npt.NDArray[np.bool_]  # (q,): first asked in the random share
     settles: npt.NDArray[np.bool_]  # (people, q): said to settle the label
     verifies: npt.NDArray[np.bool_]  # (people, q): not picked, and asked about once more
+    swept: npt.NDArray[np.bool_]  # (people, q): said in a sweep of one label over many items
 
     @classmethod
     def none(cls, q: int) -> ItemVotes:
         flags = np.zeros(q, dtype=bool)
         none, numbers = np.zeros((0, q), dtype=np.int8), np.zeros((0, q), dtype=np.int64)
-        nobody = none.astype(bool)
-        return cls({}, none, numbers, np.full(q, UNKNOWN, np.int8), flags, flags.copy(), nobody, nobody.copy())
+        nobody = [none.astype(bool) for _ in range(3)]
+        return cls({}, none, numbers, np.full(q, UNKNOWN, np.int8), flags, flags.copy(), *nobody)
 
     def row_of(self, who: str) -> int:
         if who not in self.people:
@@ -49,8 +50,8 @@ class ItemVotes:
             q = self.known.size
             self.values = np.vstack([self.values, np.full((1, q), SAID_NOTHING, np.int8)])
             self.events = np.vstack([self.events, np.zeros((1, q), np.int64)])
-            self.settles = np.vstack([self.settles, np.zeros((1, q), bool)])
-            self.verifies = np.vstack([self.verifies, np.zeros((1, q), bool)])
+            for name in ("settles", "verifies", "swept"):
+                setattr(self, name, np.vstack([getattr(self, name), np.zeros((1, q), bool)]))
         return self.people[who]
 
     def majority(self) -> Codes:
@@ -67,6 +68,10 @@ class ItemVotes:
     def voters(self) -> npt.NDArray[np.intp]:
         """(q,) how many people have said anything of each label."""
         return (self.values != SAID_NOTHING).sum(0)
+
+    def read_by(self) -> npt.NDArray[np.bool_]:
+        """(people,) who read the item and said something of it; a sweep asks about one label at a glance."""
+        return ((self.values != SAID_NOTHING) & ~self.swept & ~self.given).any(1)
 
 
 class History:
@@ -114,6 +119,7 @@ class History:
         self.tally.add(of_item, who, columns, values)
         of_item.values[person, columns], of_item.events[person, columns] = values, votes.event[part.start]
         of_item.settles[person, columns], of_item.verifies[person, columns] = reason == SETTLED, reason == VERIFY
+        of_item.swept[person, columns] = reason == SWEEP
         before, of_item.known = of_item.known, self._closed(of_item.majority())
         if reason == VERIFY:
             self._verifies_since.setdefault(who, int(votes.event[part.start]))

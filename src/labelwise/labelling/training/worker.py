@@ -54,7 +54,7 @@ from labelwise.labelling.training.locks import only_worker
 from labelwise.labelling.training.model_files import TrainedLabeller
 from labelwise.labelling.training.snapshot import take_snapshot
 from labelwise.labelling.training.vectors import ENCODING, BackgroundEncoder
-from labelwise.labelling.training.votes import SAID_NOTHING, UNKNOWN
+from labelwise.labelling.training.votes import UNKNOWN
 from labelwise.records.asking import CONTROL, START_REASON, Question
 
 Entry = tuple[int, int]  # an item and a label, or WHOLE_ITEM, by number
@@ -153,7 +153,7 @@ class Planner:
         if not self.pairs:
             for item, votes in self.learner.history.items.items():
                 if self._is_open(item, WHOLE_ITEM):
-                    spoke = (votes.values[:, ~votes.given] != SAID_NOTHING).any(1)  # labels it came with are no answers
+                    spoke = votes.read_by()
                     had |= {(who, item, WHOLE_ITEM) for who, row in votes.people.items() if spoke[row]}
         return max(Counter(who for who, _, _ in had).values(), default=0)
 
@@ -171,6 +171,8 @@ class Planner:
         found = self._shared()
         for item, votes in self.learner.history.items.items():
             asked = np.flatnonzero((votes.voters() > 0) & ~votes.given)
+            if not self.pairs and not votes.read_by().any():
+                continue
             labels = [self.learner.labels.ids[column] for column in asked.tolist()] if self.pairs else [WHOLE_ITEM]
             reason = CONTROL if votes.is_random.any() else "overlap"
             found += [
@@ -197,7 +199,7 @@ class Planner:
         if votes is not None and self.pairs:
             had = int(votes.voters()[self.learner.labels.column_of[label]])
         elif votes is not None:
-            had = int((votes.values[:, ~votes.given] != SAID_NOTHING).any(1).sum())
+            had = int(votes.read_by().sum())
             if self.settings.overlap == 1 and self._is_open(item, label):
                 had = 0  # an answer in part leaves the rest to be asked
         return copies(self.settings, item, label) - had

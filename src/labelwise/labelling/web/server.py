@@ -31,13 +31,19 @@ from labelwise.labelling.served import ServedProject
 from labelwise.labelling.training.derived import derived_path
 from labelwise.labelling.training.locks import worker_is_running
 from labelwise.labelling.training.worker_process import start_worker
-from labelwise.labelling.web import access, browse_view, json_api, label_view, ml_backend, project_view
+from labelwise.labelling.web import access, browse_view, json_api, label_view, ml_backend, project_view, sweep_view
 from labelwise.labelling.web.access import NotSignedIn, csrf_protected, current_user, render, site_of
 from labelwise.labelling.web.middleware import BehindProxy, BodyLimits, CheckHost, SecurityHeaders
 from labelwise.labelling.web.reach import BACKLOG, SECRET_FILE, Reach, local_secret
 from labelwise.labelling.web.site import Site
 
-NAVIGATION = (("Label", "/label"), ("Progress", "/progress"), ("Browse", "/browse"), ("Labels", "/vocabulary"))
+NAVIGATION = (
+    ("Label", "/label"),
+    ("Sweep", "/sweep"),
+    ("Progress", "/progress"),
+    ("Browse", "/browse"),
+    ("Labels", "/vocabulary"),
+)
 # Modules that guard themselves (signing in; what other programs call with a token of their own) come without the
 # protection against posts from other sites, which looks for a session.
 SELF_GUARDED: tuple[Any, ...] = (access, ml_backend)
@@ -83,7 +89,7 @@ def create_app(
         local_secret=local_secret or secrets.token_urlsafe(24),
         reach=reach,
     )
-    for module in (label_view, browse_view, project_view, json_api):
+    for module in (label_view, browse_view, project_view, sweep_view, json_api):
         app.include_router(module.router, dependencies=[Depends(csrf_protected)])
     for module in SELF_GUARDED:
         app.include_router(module.router)
