@@ -180,3 +180,20 @@ def test_rows_in_a_regular_order_do_not_turn_the_model_round():
     said = HintedModel(BinaryRelevance(), lambda X: np.zeros((1, X.shape[0], 2))).fit(X, Y)
     p = said.predict_proba(np.eye(3))[:, 0]
     assert p[1] > 0.8 > 0.5 > p[0]
+
+
+def test_draws_know_that_weights_are_uncertain_and_keep_their_mean():
+    rows = DATA.X[TEST[:20]]
+    for n in (0, 12, 200):
+        model = HintedModel(BinaryRelevance(), HINTS)
+        fitted = model if n == 0 else model.fit(DATA.X[:n], DATA.Y[:n].toarray())
+        beliefs = fitted.before_answers(rows) if n == 0 else fitted.posterior(rows)
+        drawn = beliefs.sample_probabilities(400, np.random.default_rng(0))
+        assert_allclose(drawn.mean(axis=0), beliefs.probabilities(), atol=1e-6)
+        spread, expected = log_odds(drawn).std(axis=0), np.sqrt(beliefs.log_odds_variances())
+        assert_allclose(spread, expected, rtol=0.2)
+    observed = np.zeros((20, Q), dtype=bool)
+    observed[:, 0] = True
+    told = beliefs.given(np.ones((20, Q)), observed)
+    assert (told.sample_probabilities(5, np.random.default_rng(0))[:, :, 0] == 1).all()
+    assert not told.log_odds_variances()[:, 0].any() and told.log_odds_variances()[:, 1:].all()

@@ -100,3 +100,94 @@ def test_before_answers_a_higher_score_is_a_higher_probability_and_no_score_is_t
     p = expit(weights.log_odds(np.zeros((3, 30)), z))
     assert_allclose(p[0], 0.1)
     assert (p[2] < p[0]).all() and (p[0] < p[1]).all()
+
+
+def differences(function, at, step=1e-5):
+    """The Jacobian of a function by central differences."""
+    return np.stack([(function(at + d) - function(at - d)) / (2 * step) for d in step * np.eye(at.size)], axis=-1)
+
+
+@pytest.mark.parametrize("h", [0, 2])
+def test_covariances_are_those_of_numerical_derivatives_of_the_two_fits(h):
+    """Brute force: Hessians by differences, and a label fitted anew for each shared weight that is moved a little."""
+    model, z, Y, observed = problem(h=h, n=30, q=3)
+    counts, yes = observed.sum(0), (Y & observed).sum(0)
+    b = logit((yes - Y + 0.5) / counts)
+    columns = np.stack([np.ones_like(model), b, model - b, *bend(z)])
+    mean = np.concatenate([MODEL_MEAN, np.full(h, HINT_WEIGHT)])
+    precision = np.concatenate([MODEL_PRECISION, np.full(h, HINT_PRECISION)])
+    own_precision = np.concatenate([LABEL_SD, np.full(h, LABEL_HINT_SD)]) ** -2.0
+
+    def gradient(w, columns, y, offset, mean, precision):
+        return columns @ (expit(offset + w @ columns) - y) + precision * (w - mean)
+
+    def optimum(*problem):
+        return minimize(loss, problem[3], problem, jac=gradient, tol=1e-12, options={"gtol": 1e-9}).x
+
+    everything = (columns[:, observed], Y[observed], 0.0, mean, precision)
+    shared = optimum(*everything)
+    of_shared = np.linalg.inv(differences(lambda w: gradient(w, *everything), shared))
+    found, rows = learn_weights(model, z, Y, observed), np.arange(5)
+    for label, rate in enumerate(logit(base_rates(Y, observed))):
+        said = observed[:, label]
+        used = np.delete(columns, 1, axis=0)[:, said, label]
+
+        def fitted(s, used=used, said=said, label=label, rate=rate):
+            own = (used, Y[said, label], s[1] * b[said, label], np.delete(s, 1), own_precision)
+            w = optimum(*own)
+            return np.array([w[0] + (s[1] - w[1]) * rate, *w[1:]]), w, own
+
+        _, w, own = fitted(shared)
+        turn = np.eye(2 + h)
+        turn[0, 1] = -rate
+        of_own = turn @ np.linalg.inv(differences(lambda w, own=own: gradient(w, *own), w)) @ turn.T
+        by_shared = differences(lambda s, fitted=fitted: fitted(s)[0], shared, 1e-3)
+        K = of_own + by_shared @ of_shared @ by_shared.T
+        psi = np.stack([np.ones(5), model[rows, label], *bend(z[:, rows, label])])
+        found_ = found.variances(model[rows], z[:, rows])[:, label]
+        assert_allclose(found_, np.einsum("kn,kl,ln->n", psi, K, psi), rtol=1e-3)
+
+
+def test_the_covariance_of_a_labels_own_weights_is_near_that_of_the_posterior_integrated_on_a_grid(monkeypatch):
+    model, z, Y, observed = problem(n=80, q=2, h=1, hint_strength=0.5)
+    monkeypatch.setattr(hint_weights, "LABEL_SD", np.array([1e-4, 1e-4]))  # two numbers fewer to integrate over
+    found = learn_weights(model, z, Y, observed)
+    about, grid = shared_weight(model, z, Y, observed), np.linspace(-3, 3, 4001)
+    for label in range(2):
+        said = observed[:, label]
+        rest = found.log_odds(model, z)[said, label] - found.weights[0, label] * bend(z[0, said, label])
+        eta = rest[:, None] + bend(z[0, said, label])[:, None] * grid
+        log_p = (Y[said, label][:, None] * eta - np.logaddexp(0, eta)).sum(0)
+        log_p -= ((grid - about) / LABEL_HINT_SD) ** 2 / 2
+        p = np.exp(log_p - log_p.max())
+        p /= p.sum()
+        variance = p @ grid**2 - (p @ grid) ** 2
+        assert_allclose(found.own[label, 2] @ found.own[label, 2], variance, rtol=0.1)
+
+
+def shared_weight(model, z, Y, observed):
+    """What all labels share: the weight of a label that was never answered."""
+    more = np.zeros((len(Y), 1), dtype=bool)
+    joined = (np.hstack([model, more]), np.concatenate([z, more[None]], axis=2), np.hstack([Y, more]))
+    return learn_weights(*joined, np.hstack([observed, more])).weights[0, -1]
+
+
+def test_the_variance_falls_with_answers_and_draws_have_it():
+    few, many = (learn_weights(*problem(n=n, seed=1)) for n in (10, 400))
+    model, z, _, _ = problem(n=6, seed=2)
+    before = HintWeights.before_answers(2, 4)
+    assert (before.variances(0 * model, z) > few.variances(model, z)).all()
+    assert (few.variances(model, z) > many.variances(model, z)).all()
+    drawn = few.draw_departures(model, z, 20_000, np.random.default_rng(0))
+    assert_allclose(drawn.var(axis=0), few.variances(model, z), rtol=0.1)
+    assert_allclose(drawn.mean(axis=0), 0.0, atol=0.05)
+    alone = few.draw_departures(model[3:], z[:, 3:], 20_000, np.random.default_rng(0))
+    assert_allclose(alone, drawn[:, 3:])  # one draw has the same weights for all items
+    by_labels = np.corrcoef(drawn[:, 0].T)
+    assert by_labels[0, 1] > 0.05  # what the labels share is unknown for all of them together
+
+
+def test_weights_without_a_covariance_are_certain():
+    weights = HintWeights(np.zeros(2), np.ones(2), np.ones((1, 2)))
+    assert not weights.variances(np.ones((3, 2)), np.ones((1, 3, 2))).any()
+    assert weights.draw_departures(np.ones((3, 2)), np.ones((1, 3, 2)), 5, np.random.default_rng(0)) is None

@@ -17,7 +17,7 @@ from labelwise.models.training_rows import TrainingRows
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.calibration import base_rates
 from labelwise.numerics.hint_weights import HintWeights, learn_weights
-from labelwise.numerics.moved_beliefs import log_odds
+from labelwise.numerics.moved_beliefs import log_odds, with_mean
 from labelwise.posterior import IgnorantPosterior, Rows
 from labelwise.posterior.tilted import TiltedPosterior
 
@@ -144,6 +144,24 @@ class HintedPosterior(TiltedPosterior):
     def summands(self) -> tuple[FloatArray, Any, HintWeights]:
         """What the log-odds are made of: (n, q) the model's part, and the hints with their weights."""
         return self._items.weights.slope * log_odds(self._inner.probabilities()), self._items.hints, self._items.weights
+
+    def log_odds_variances(self) -> FloatArray:
+        """(n, q) of the log-odds, by what is unknown of the weights of model and hints; 0 of labels that are known."""
+        model, z = log_odds(self._inner.probabilities()), self._items.hints(self._items.X)
+        found = self._items.weights.variances(model, z)
+        return found if self._items.told is None else np.where(self._items.told, 0.0, found)
+
+    def sample_probabilities(self, n_samples: int, rng: np.random.Generator) -> FloatArray:
+        """The model's draws, each with another draw of the weights, with their mean at p."""
+        model, z = log_odds(self._inner.probabilities()), self._items.hints(self._items.X)
+        departures = self._items.weights.draw_departures(model, z, n_samples, rng)
+        drawn = super().sample_probabilities(n_samples, rng)
+        if departures is None:
+            return drawn
+        p = self.probabilities()
+        is_open = (p > 0) & (p < 1)
+        is_open = is_open if self._items.told is None else is_open & ~self._items.told
+        return np.where(is_open, with_mean(log_odds(drawn) + departures, p), drawn)
 
     def probabilities(self) -> FloatArray:
         model, p = self._inner.probabilities(), np.asarray(expit(self._log_odds))
