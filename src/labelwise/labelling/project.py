@@ -54,6 +54,7 @@ from labelwise.labelling.training.derived import DERIVED, derived_path
 from labelwise.labelling.training.learner import Learner
 from labelwise.labelling.training.locks import only_worker, worker_is_running
 from labelwise.labelling.training.model_files import TrainedLabeller
+from labelwise.labelling.training.similar import SimilarItems
 from labelwise.labelling.training.worker import Worker, labeller_of, model_path
 from labelwise.posterior import FloatArray
 from labelwise.records import Answer, Block, Costs, LabelData
@@ -203,6 +204,10 @@ class Project(ServedProject):
     def labelled(self) -> LabelData:
         """The items with all known labels."""
         return self.learner().data()
+
+    def _similar_items(self) -> SimilarItems:
+        """As the worker wrote them, otherwise found now."""
+        return super()._similar_items() or SimilarItems.of(self.learner())
 
     def predict(
         self,

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+import numpy.typing as npt
+
 from labelwise.labelling.errors import ProjectError, StoreError
 from labelwise.labelling.exchange.label_studio_tasks import TaskItems
 from labelwise.labelling.items.pictures import located
@@ -17,7 +20,7 @@ from labelwise.labelling.service import Service
 from labelwise.labelling.store import Location, Store
 from labelwise.labelling.store.engine import read_value
 from labelwise.labelling.store.events import NewEvent, add_event, last_event, move_votes, read_events, read_timings
-from labelwise.labelling.store.items import item_ids, item_names, show_item
+from labelwise.labelling.store.items import item_ids, item_names, items_by_number, show_item
 from labelwise.labelling.store.labels import (
     add_labels,
     describe_labels,
@@ -35,7 +38,9 @@ from labelwise.labelling.store.opinions import remove_opinions, write_opinions
 from labelwise.labelling.store.questions import forget_beliefs
 from labelwise.labelling.store.schema import WHOLE_ITEM, YES
 from labelwise.labelling.store.trainings import last_good
+from labelwise.labelling.training.derived import SIMILAR, DerivedReader
 from labelwise.labelling.training.guesses import Shares, hint_of
+from labelwise.labelling.training.similar import SimilarItems
 from labelwise.records.labels import Label, as_labels
 from labelwise.records.opinions import Opinions
 
@@ -60,6 +65,7 @@ class ServedProject:
         self.many = ManyItems(self.store, self.settings)
         self.people = People(self.store)
         self.task_items = TaskItems(self.store, self.settings, self.identity)
+        self._alike = DerivedReader(self.store, SIMILAR, SimilarItems.load)
 
     def close(self) -> None:
         self.store.close()
@@ -113,6 +119,33 @@ class ServedProject:
         """What is to be shown of an item, by name."""
         with self.store.reading() as connection:
             return located(show_item(connection, item_ids(connection, [item])[item])[1], self.store.folder)
+
+    def similar(self, item: str, n: int = 10) -> list[tuple[str, float]]:
+        """The n items most like this one, with the cosine between their features and its own; itself is left out.
+
+        By their vectors if they have any, otherwise by their words or numbers. Items that have nothing in common with
+        it are left out. Answers and beliefs play no part. It is read from a file of the worker, which has them since
+        its last training: empty before that, and of items that were added since.
+        """
+        numbers, scores = self.similarities(item)
+        best = np.argsort(-scores, kind="stable")[:n]
+        with self.store.reading() as connection:
+            rows = items_by_number(connection, numbers[best].tolist())
+        return [(rows[int(numbers[i])].name, float(scores[i])) for i in best.tolist()]
+
+    def similarities(self, item: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+        """(m,) the numbers of all items that have anything in common with an item, and the cosines, see `similar`."""
+        with self.store.reading() as connection:
+            number = item_ids(connection, [item])[item]
+        alike = self._similar_items()
+        scores = np.zeros(0, dtype=np.float32) if alike is None else alike.scores(number)
+        if alike is None or not scores.size:
+            return np.zeros(0, dtype=np.int64), scores[:0]
+        kept = (scores > 0) & (alike.items != number)
+        return alike.items[kept], scores[kept]
+
+    def _similar_items(self) -> SimilarItems | None:
+        return self._alike.read()
 
     def picture_folders(self) -> list[str]:
         """The folders whose pictures may be shown: those that the pictures of items were in when they were added."""

@@ -26,7 +26,7 @@ MOST_ENTRIES = 400_000  # answers that weights are learnt from
 class HintWeights:
     """log-odds = intercept + slope · the model's log-odds + Σ_h weight_h · bend(z_h), one set of numbers per label.
 
-    How uncertain they are: the k = 2 + h numbers of label j have the covariance R_j R_jᵀ + S_j S_jᵀ, with R_j = `own` of
+    How uncertain they are: the k = 2 + h numbers of label j have the covariance R_j R_jᵀ + S_j S_jᵀ, R_j = `own` of
     what its own answers leave open and S_j = `common` of what the answers to all labels leave open, which is the same
     unknown for every label.
 
@@ -117,7 +117,9 @@ def learn_weights(model: FloatArray, z: FloatArray, Y: BoolArray, observed: Bool
     own, C = _fit_labels(columns, shared[1] * rate_without, entries, np.delete(shared, 1))  # (2 + h, q), (q, k, k)
     b = logit(rates)
     intercept, turn = own[0] + (shared[1] - own[1]) * b, _turn(b, len(own))
-    p = expit(shared[1] * rate_without + sum(entries.spread(w) * column for w, column in zip(own, columns, strict=True)))
+    p = expit(
+        shared[1] * rate_without + sum(entries.spread(w) * column for w, column in zip(own, columns, strict=True))
+    )
     moved = np.stack([entries.sums(p * (1 - p) * rate_without * column) for column in columns], axis=1)  # (q, k)
     by_shared = np.insert(C * _own_precision(len(z)), 1, -np.einsum("qkl,ql->qk", C, moved), axis=2)  # (q, k, 3 + h)
     by_shared = turn @ by_shared

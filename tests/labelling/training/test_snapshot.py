@@ -7,7 +7,7 @@ import pytest
 
 from labelwise import Answer
 from labelwise.labelling.training.derived import SNAPSHOT, derived_path
-from labelwise.labelling.training.snapshot import Snapshot, SnapshotReader, take_snapshot
+from labelwise.labelling.training.snapshot import Snapshot, snapshot_reader, take_snapshot
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_it_holds_what_is_believed_and_known(answered, tmp_path):
 
 
 def test_the_worker_writes_it_and_a_reader_follows(answered):
-    reader = SnapshotReader(answered.store)
+    reader = snapshot_reader(answered.store)
     assert reader.read() is None
     answered.refresh()
     first = reader.read()
@@ -50,7 +50,7 @@ def test_the_worker_writes_it_and_a_reader_follows(answered):
 def test_before_anything_is_known_nothing_is_believed(make):
     project = make()
     project.refresh()
-    found = SnapshotReader(project.store).read()
+    found = snapshot_reader(project.store).read()
     assert not found.has_beliefs and len(found) == 40 and found.rows.size == 0
 
 

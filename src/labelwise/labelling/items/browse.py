@@ -30,7 +30,7 @@ from labelwise.labelling.store.items import item_ids, items_by_number, known_ite
 from labelwise.labelling.store.labels import StoredLabels, read_labels, read_meanings, read_tree
 from labelwise.labelling.store.questions import highest_rank, items_asked_at_random
 from labelwise.labelling.store.schema import NO, YES
-from labelwise.labelling.training.snapshot import Snapshot, SnapshotReader
+from labelwise.labelling.training.snapshot import Snapshot, snapshot_reader
 from labelwise.labelling.training.votes import UNKNOWN, History
 from labelwise.records.asking import Suggestion
 
@@ -47,16 +47,20 @@ Codes = npt.NDArray[np.int8]
 
 @dataclass(frozen=True)
 class ItemSearch:
-    """What to look for. `said` is about `label`: known as yes, as no, or open; without a label it says nothing."""
+    """What to look for. `said` is about `label`: known as yes, as no, or open; without a label it says nothing.
+
+    `similar_to` is an item: those that have something in common with it are found, the most similar first.
+    """
 
     words: str = ""
     label: str | None = None
     said: str = "any"
     who: str | None = None
     show: str = "all"
+    similar_to: str | None = None
 
     def __post_init__(self) -> None:
-        if "\0" in f"{self.words}{self.label}{self.who}":  # PostgreSQL has no such sign
+        if "\0" in f"{self.words}{self.label}{self.who}{self.similar_to}":  # PostgreSQL has no such sign
             raise ProjectError("a search cannot hold the sign NUL; leave it out")
         if self.show not in SHOWS or self.said not in SAID_KINDS:
             raise ProjectError(f"show one of {', '.join(SHOWS)} and said one of {', '.join(SAID_KINDS)}, got {self}")
@@ -208,7 +212,7 @@ class Browser:
 
     def __init__(self, project: ServedProject) -> None:
         self.project = project
-        self.snapshots = SnapshotReader(project.store)
+        self.snapshots = snapshot_reader(project.store)
 
     def people(self) -> list[str]:
         """Who may be filtered by."""
@@ -230,6 +234,8 @@ class Browser:
             numbers = as_seen(connection, view.hidden, numbers, search, viewer)
             numbers = _by_label(view, numbers, search)
             numbers, notice = _in_order(view, numbers, search.show)
+            if search.similar_to is not None:
+                numbers, notice = self._most_similar(numbers, search.similar_to, notice)
             pages = max(1, -(-numbers.size // PAGE))
             page = min(max(page, 1), pages)
             shown = numbers[(page - 1) * PAGE : page * PAGE]
@@ -278,6 +284,16 @@ class Browser:
         top = max(said.values(), default=1.0)
         named = " ".join([meaning.name, *meaning.aliases, *meaning.keywords]).lower()
         return {word: amount / top for word, amount in said.items()} | dict.fromkeys(_WORD.findall(named), 1.0)
+
+    def _most_similar(
+        self, numbers: npt.NDArray[np.int64], item: str, notice: str | None
+    ) -> tuple[npt.NDArray[np.int64], str | None]:
+        """Those of the items that are like one, the most similar first."""
+        alike, scores = self.project.similarities(item)
+        if not alike.size:
+            return numbers[:0], "Nothing is known of similar items yet: this needs a worker that has read the items."
+        order = np.argsort(-scores, kind="stable")
+        return alike[order][np.isin(alike[order], numbers)], notice
 
     def item(self, name: str, viewer: str | None = None) -> ItemPage:
         """One item with its history; with a viewer, as far as the viewer may see it."""

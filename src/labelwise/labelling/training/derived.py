@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
+from labelwise.data.errors import UNREADABLE
 from labelwise.files import cache_folder
 from labelwise.labelling.store import Store
 from labelwise.labelling.store.engine import read_value
 
-MODEL, SNAPSHOT = "model.skops", "snapshot.npz"
-DERIVED = (MODEL, SNAPSHOT)
+MODEL, SNAPSHOT, SIMILAR = "model.skops", "snapshot.npz", "similar.npz"
+DERIVED = (MODEL, SNAPSHOT, SIMILAR)
+
+T = TypeVar("T")
 
 
 def derived_path(store: Store, name: str) -> Path:
@@ -19,3 +24,24 @@ def derived_path(store: Store, name: str) -> Path:
     with store.reading() as connection:
         identity = read_value(connection, "identity")
     return cache_folder() / identity / name
+
+
+class DerivedReader(Generic[T]):
+    """The latest of a derived file; it is read again only when it has changed."""
+
+    def __init__(self, store: Store, name: str, load: Callable[[Path], T]) -> None:
+        self._path, self._load = derived_path(store, name), load
+        self._latest: tuple[Any, T | None] = (None, None)
+
+    def read(self) -> T | None:
+        """None where no worker has written it, or it was deleted."""
+        try:
+            found = self._path.stat()
+            stamp = (found.st_ino, found.st_mtime_ns, found.st_size)
+            latest = self._latest
+            if latest[0] != stamp:
+                latest = (stamp, self._load(self._path))
+                self._latest = latest
+            return latest[1]
+        except UNREADABLE:  # derived: the worker writes it anew
+            return None

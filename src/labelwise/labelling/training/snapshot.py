@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from labelwise.data.errors import UNREADABLE
 from labelwise.files import writing
 from labelwise.labelling.store import Store
-from labelwise.labelling.training.derived import SNAPSHOT, derived_path
+from labelwise.labelling.training.derived import SNAPSHOT, DerivedReader
 
 if TYPE_CHECKING:
     from labelwise.labelling.training.learner import Learner
@@ -71,25 +70,9 @@ class Snapshot:
             return cls(**{each.name: stored[each.name] for each in fields(cls)})
 
 
-class SnapshotReader:
-    """The latest snapshot of a project; the file is read again only when it has changed."""
-
-    def __init__(self, store: Store) -> None:
-        self._path = derived_path(store, SNAPSHOT)
-        self._latest: tuple[Any, Snapshot | None] = (None, None)
-
-    def read(self) -> Snapshot | None:
-        """None where no worker has written one, or it was deleted."""
-        try:
-            found = self._path.stat()
-            stamp = (found.st_ino, found.st_mtime_ns, found.st_size)
-            latest = self._latest
-            if latest[0] != stamp:
-                latest = (stamp, Snapshot.load(self._path))
-                self._latest = latest
-            return latest[1]
-        except UNREADABLE:  # derived: the worker writes it anew
-            return None
+def snapshot_reader(store: Store) -> DerivedReader[Snapshot]:
+    """The latest snapshot of a project."""
+    return DerivedReader(store, SNAPSHOT, Snapshot.load)
 
 
 def take_snapshot(learner: Learner) -> Snapshot:

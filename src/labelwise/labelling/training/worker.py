@@ -48,10 +48,11 @@ from labelwise.labelling.store.trainings import (
     shorten_reports,
 )
 from labelwise.labelling.training.chance import copies
-from labelwise.labelling.training.derived import MODEL, SNAPSHOT, derived_path
+from labelwise.labelling.training.derived import MODEL, SIMILAR, SNAPSHOT, derived_path
 from labelwise.labelling.training.learner import Learner, Seen, report_of, standing_report
 from labelwise.labelling.training.locks import only_worker
 from labelwise.labelling.training.model_files import TrainedLabeller
+from labelwise.labelling.training.similar import SimilarItems
 from labelwise.labelling.training.snapshot import take_snapshot
 from labelwise.labelling.training.vectors import ENCODING, BackgroundEncoder
 from labelwise.labelling.training.votes import UNKNOWN
@@ -275,6 +276,7 @@ class Worker:
         self._on_event = on_event
         self._failed_at: Seen | None = None  # not tried again before something changes
         self._unsaved, self._saved_at, self._save_took = False, 0.0, 0.0
+        self._compared: Any = None  # the features of the items that similar ones were written of
         self._told_of: dict[str, object] | None = None  # how far vectors were, and when, as the store has it
         self._told_at = 0.0
         self._planned: int | None = None  # questions of the last plan for the one who can be asked fewest of them
@@ -449,6 +451,9 @@ class Worker:
         labeller = labeller_of(self.learner)
         try:
             take_snapshot(self.learner).save(derived_path(self.store, SNAPSHOT))
+            if self._compared is not self.learner.X:
+                SimilarItems.of(self.learner).save(derived_path(self.store, SIMILAR))
+                self._compared = self.learner.X
             if labeller is not None:
                 labeller.save(model_path(self.store))
         except (OSError, ValueError) as error:  # derived: whoever needs it can train again

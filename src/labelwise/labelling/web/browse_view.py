@@ -21,6 +21,7 @@ from labelwise.records.asking import Answer
 
 SNIPPET = 280  # characters of a text in the list
 SHOWN_LABELS = 12  # of each kind in the list
+SHOWN_SIMILAR = 5  # items beside one
 router = APIRouter(include_in_schema=False)
 
 
@@ -32,10 +33,11 @@ class SearchForm(BaseModel):
     said: str = Field("any", max_length=10)
     who: str = Field("", max_length=400)
     show: str = Field("all", max_length=10)
+    similar: str = Field("", max_length=4000)
     page: int = Field(1, ge=1, le=10**9)
 
     def search(self) -> ItemSearch:
-        return ItemSearch(self.words, self.label or None, self.said, self.who or None, self.show)
+        return ItemSearch(self.words, self.label or None, self.said, self.who or None, self.show, self.similar or None)
 
     def query(self) -> str:
         """The same search as an address, without the page."""
@@ -115,7 +117,7 @@ def correct(
             project.service.tell([said.answer()], user.name)
     except ProjectError as error:
         return _item_page(request, browser, said.name, trouble_of(error))
-    return RedirectResponse(f"/browse/item?{urlencode({'name': said.name})}", 303)
+    return RedirectResponse(_address(said.name), 303)
 
 
 def _item_page(request: Request, browser: Browser, name: str, trouble: str | None = None) -> Response:
@@ -138,6 +140,8 @@ def _item_page(request: Request, browser: Browser, name: str, trouble: str | Non
         events=[(each, when(each.at)) for each in reversed(found.events)],
         hidden=HIDDEN,
         mine={each.name: each.votes[user.name] for each in found.labels if user.name in each.votes},
+        similar=[(each, _address(each)) for each, _ in browser.project.similar(found.name, SHOWN_SIMILAR)],
+        more_similar=f"/browse?{urlencode({'similar': found.name})}",
         trouble=trouble,
     )
 
@@ -151,8 +155,11 @@ def _row(request: Request, item: FoundItem) -> dict[str, Any]:
     shown = _shown(request, item.name, item.content)
     text = shown["text"] or " · ".join(f"{field}: {value}" for field, value in shown["fields"])
     cut = text if len(text) <= SNIPPET else text[: SNIPPET - 1] + "…"
-    address = f"/browse/item?{urlencode({'name': item.name})}"
-    return {"item": item, "text": cut, "pictures": shown["pictures"][:1], "address": address}
+    return {"item": item, "text": cut, "pictures": shown["pictures"][:1], "address": _address(item.name)}
+
+
+def _address(name: str) -> str:
+    return f"/browse/item?{urlencode({'name': name})}"
 
 
 def _shown(request: Request, name: str, content: Any) -> dict[str, Any]:
