@@ -8,9 +8,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from labelwise import BinaryRelevance, Block, BlockModel, Campaign, LabelData, LabelGP, Random, SemiSupervised
-from labelwise.models.semi_supervised import for_blocks
+from labelwise.models.semi_supervised import BlockFeatures, best_shares, for_blocks, learn_block_features
 from labelwise.numerics.gp.search import Fixed, KernelSearch, choose_parts
-from labelwise.numerics.pool_features import BlockFeatures, best_shares, learn_block_features
 from labelwise.studies import Answerer
 from topic_words import words
 

@@ -79,6 +79,11 @@ def check_client(client: Any) -> None:
         )
 
 
+def itself(thing: Any) -> Any:
+    """A task whose result is what it was given: it is sent to a worker once and stays there."""
+    return thing
+
+
 def near(workers: list[str], number: int) -> dict[str, Any]:
     """Where to compute piece `number` if that worker still lives, and elsewhere if it does not."""
     return {"workers": [workers[number % len(workers)]], "allow_other_workers": True, "pure": False}

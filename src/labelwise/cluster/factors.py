@@ -14,10 +14,9 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 
-from labelwise.cluster._connect import Cluster, collect, connected, near, workers_of
+from labelwise.cluster._connect import Cluster, collect, connected, itself, near, workers_of
 from labelwise.models import CooccurrenceFactors
 from labelwise.models.factors.training import (
     FactorProblem,
@@ -30,8 +29,8 @@ from labelwise.models.factors.training import (
 )
 from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.factors.model import FactorData, FactorFit, Factors, Penalties, view_likelihood
-from labelwise.numerics.gp.feature_regression import LARGEST_FACTOR, ridge_gradients, ridge_inverse
-from labelwise.numerics.linear_algebra import dense
+from labelwise.numerics.gp.feature_regression import LARGEST_FACTOR, STEPS, TOLERANCE, column_norms, ridge_inverse
+from labelwise.numerics.linear_algebra import dense, solve_columns
 from labelwise.numerics.weighted_ridge import (
     RowSolver,
     System,
@@ -122,7 +121,7 @@ class PartedFit:
         self._parts = [
             self._submit(
                 number,
-                _itself,
+                itself,
                 FactorPart(X[span], FactorData(data.labels[span], data.observed[span]), fit.penalties, fit.solver),
             )
             for number, span in enumerate(spans)
@@ -133,9 +132,11 @@ class PartedFit:
         """One round of updates; every line raises the objective."""
         shared = self._share(f)
         self.items = self._each(update_items, self.items, shared)
-        both = self._each(label_evidence, self.items, shared, self._chunks)
-        evidence = [self._submit(number, itemgetter(0), pair) for number, pair in enumerate(both)]
-        sums = LabelSums(*self._total([self._submit(i, itemgetter(1), pair) for i, pair in enumerate(both)]))
+        evidence_and_sums = self._each(label_evidence, self.items, shared, self._chunks)
+        evidence = [self._submit(number, itemgetter(0), pair) for number, pair in enumerate(evidence_and_sums)]
+        sums = LabelSums(
+            *self._total([self._submit(i, itemgetter(1), pair) for i, pair in enumerate(evidence_and_sums)])
+        )
         f = replace(f, labels=f.labels + self._label_step(f, evidence, sums))
         f = self._fit.update_columns(f)
         f = replace(f, weights=self._solve_features(sums.features, f.weights))
@@ -161,7 +162,7 @@ class PartedFit:
             return self._exact(right, evidence, systems, penalty)
 
         def multiply(p: FloatArray) -> FloatArray:
-            everyone = self._submit(0, _itself, p)
+            everyone = self._submit(0, itself, p)
             there = self._total([self._submit(i, label_products, own, everyone) for i, own in enumerate(evidence)])
             return penalty * p + there + sum(weighted_products(weights, F, p) for weights, F in systems)
 
@@ -199,11 +200,12 @@ class PartedFit:
         ridge = self._fit.regression.penalty
 
         def multiply(P: FloatArray) -> FloatArray:
-            everyone = self._submit(0, _itself, P)
+            everyone = self._submit(0, itself, P)
             products = [self._submit(i, feature_products, part, everyone) for i, part in enumerate(self._parts)]
             return self._total(products) + ridge * P
 
-        return ridge_gradients(right, multiply, self._norms + ridge, start)
+        diagonal = (self._norms + ridge)[:, None]
+        return solve_columns(multiply, right, diagonal, start=start, steps=STEPS, tolerance=TOLERANCE)
 
     @cached_property
     def _inverse(self) -> FloatArray:
@@ -225,7 +227,7 @@ class PartedFit:
     # -- tasks --------------------------------------------------------------------------------------------------------
 
     def _share(self, f: Factors) -> Any:
-        return self._submit(0, _itself, SharedFactors(f.labels, f.label_bias, f.weights))
+        return self._submit(0, itself, SharedFactors(f.labels, f.label_bias, f.weights))
 
     def _submit(self, number: int, function: Callable[..., Any], *args: Any) -> Any:
         return self._client.submit(function, *args, **near(self._workers, number))
@@ -247,10 +249,6 @@ def without_items(f: Factors) -> Factors:
     """What is learnt of labels, columns and features: items are elsewhere."""
     nobody = np.zeros((0, f.labels.shape[1]), f.labels.dtype)
     return replace(f, items=nobody, expected=nobody)
-
-
-def _itself(thing: Any) -> Any:
-    return thing
 
 
 def _add(parts: list[Any]) -> Any:
@@ -351,8 +349,7 @@ def feature_products(part: FactorPart, P: FloatArray) -> FloatArray:
 
 def feature_norms(part: FactorPart) -> FloatArray:
     """(d,) squared lengths of the columns of X."""
-    squares = part.X.multiply(part.X) if sp.issparse(part.X) else part.X * part.X
-    return np.asarray(squares.sum(axis=0)).ravel()
+    return column_norms(part.X)
 
 
 def _item_view(part: FactorPart, shared: SharedFactors) -> View:

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from labelwise.cluster._connect import Cluster, check_client, collect, connected, near, workers_of
+from labelwise.cluster._connect import Cluster, check_client, collect, connected, itself, near, workers_of
 from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.choosing import best, open_entries
 from labelwise.numerics.information import LowRankBlocks, Picks, StreamedInformation
-from labelwise.numerics.information.blocks import ArrayBlock, Block, Refresh
+from labelwise.numerics.information.blocks import ArrayBlock, Refresh, RowBlock
 from labelwise.numerics.information.groups import Group, refresh_group, rescore_group, start_group
 from labelwise.numerics.information.state import IndexArray, Selection
 from labelwise.numerics.information.streamed import Task
@@ -100,20 +100,20 @@ class BlockRunner:
         known = self._groups.get(number)
         if known is None or known[0] is not group:  # another pool, or the same after more answers
             portables = Group(tuple(portable(block) for block in group.blocks))
-            known = self._groups[number] = group, self._client.submit(_itself, portables, **where)
+            known = self._groups[number] = group, self._client.submit(itself, portables, **where)
         return known[1]
 
     def _sent_once(self, task: Refresh, where: dict[str, Any]) -> Any:
         if self._shared[0] is not task:
-            self._shared = task, self._client.submit(_itself, task, **where)
+            self._shared = task, self._client.submit(itself, task, **where)
         return self._shared[1]
 
     def _finish(self, bundles: Sequence[_Bundle]) -> Iterator[tuple[int, Any]]:
-        found: dict[int, Any] = {}
+        by_number: dict[int, Any] = {}
         for bundle, results in zip(bundles, collect(self._client, [b.results for b in bundles]), strict=True):
             for place, (number, result) in enumerate(zip(bundle.numbers, results, strict=True)):
-                found[number] = result if bundle.bounds is None else (Kept(bundle.bounds, place), result)
-        yield from sorted(found.items())
+                by_number[number] = result if bundle.bounds is None else (Kept(bundle.bounds, place), result)
+        yield from sorted(by_number.items())
 
 
 @dataclass(frozen=True)
@@ -139,10 +139,6 @@ class _Before:
         self.futures = list({id(bounds.future): bounds.future for bounds in kept if bounds is not None}.values())
         number = {id(future): at for at, future in enumerate(self.futures)}
         self.places = [None if bounds is None else (number[id(bounds.future)], bounds.place) for bounds in kept]
-
-
-def _itself(thing: Any) -> Any:
-    return thing
 
 
 def _do(
@@ -184,7 +180,7 @@ class MappedBlock:
         return (np.asarray(factor), self.noise) if rows is None else (np.asarray(factor[rows]), self.noise[rows])
 
 
-def portable(block: Block) -> Block:
+def portable(block: RowBlock) -> RowBlock:
     """A block of a memory-mapped array by its path: pickled as it is, it would carry its rows along."""
     if not isinstance(block, ArrayBlock) or not isinstance(block.factor, np.memmap):
         return block
@@ -247,7 +243,7 @@ class ScoredOnWorkers:
         if not posterior.is_streamed or not _can_travel(posterior):
             return self.strategy.choose(posterior, closed, n, rng)
         workers, width = workers_of(self.client), 1 if self.target == "items" else posterior.n_labels
-        everyone = [self.client.submit(_itself, thing, **near(workers, 0)) for thing in (posterior, self.strategy)]
+        everyone = [self.client.submit(itself, thing, **near(workers, 0)) for thing in (posterior, self.strategy)]
         in_hand: deque[Any] = deque()
         found: list[tuple[Any, ...]] = []
         for number, start in enumerate(range(0, posterior.n_items, BLOCK)):

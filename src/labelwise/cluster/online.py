@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from labelwise.cluster._connect import Cluster, collect, connected, near, workers_of
+from labelwise.cluster._connect import Cluster, collect, connected, itself, near, workers_of
 from labelwise.data import open_stream
 from labelwise.models.online.model import OnlineBayes
 from labelwise.models.online.settings import block_size, check_rows, check_settings, check_sizes, check_unchanged
@@ -158,7 +158,7 @@ def _by_labels(client: Any, model: OnlineBayes, source: _Source, n_parts: int) -
     """A chain of tasks for each part of the labels; a shard is read and prepared once and goes to all of them."""
     workers = workers_of(client)
     parts = split_labels(begin(model, source.n_labels, n_parts), n_parts)
-    chains = [client.submit(_itself, part, **near(workers, place)) for place, (_, part) in enumerate(parts)]
+    chains = [client.submit(itself, part, **near(workers, place)) for place, (_, part) in enumerate(parts)]
     under_way: deque[list[Any]] = deque()
     for number in range(len(source.shards)):
         rows = client.submit(_read, model, source.shard(number), **near(workers, number))
@@ -194,10 +194,6 @@ def _by_rows(client: Any, model: OnlineBayes, source: _Source, n_parts: int, mer
         base = client.submit(merge_rows, base, parts, **near(workers, 0))
     learnt: OnlineBayes = collect(client, base)
     return learnt
-
-
-def _itself(model: OnlineBayes) -> OnlineBayes:
-    return model
 
 
 def _nothing(model: OnlineBayes) -> None:

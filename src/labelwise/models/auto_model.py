@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
-from labelwise.models.base import LabelModel
+from labelwise.models.base import LabelModel, with_random_state
 from labelwise.models.binary_relevance import BinaryRelevance
 from labelwise.models.label_gp.model import LabelGP
 from labelwise.models.mixture.model import LabelMixtureGP
@@ -25,13 +25,9 @@ def _all_extend(average: ModelAverage) -> bool:
 
 def _clones(models: Sequence[LabelModel], random_state: Any) -> list[LabelModel]:
     """Unfitted copies; those with a `random_state` that is None get this one."""
-    made = [clone(model) for model in models]
-    if not made:
+    if not models:
         raise ValueError("models must name at least one model, or be None for the default two")
-    for model in made:
-        if "random_state" in model.get_params(deep=False) and model.random_state is None:
-            model.set_params(random_state=random_state)
-    return made
+    return [with_random_state(clone(model), random_state) for model in models]
 
 
 class ModelAverage(LabelModel):
@@ -264,8 +260,10 @@ def stacking_weights(likelihoods: FloatArray, prior: float = 1.0) -> FloatArray:
     for _ in range(STACKING_STEPS):
         ratio = safe / (weights @ safe)  # (m, n)
         gradient, curvature = ratio.sum(axis=1) + prior / weights, ratio @ ratio.T + np.diag(prior / weights**2)
-        both = np.linalg.solve(curvature, np.stack([gradient, np.ones(m)], axis=1))
-        step = both[:, 0] - both[:, 1] * (both[:, 0].sum() / both[:, 1].sum())  # the sum of the weights stays
+        Hinv_g1 = np.linalg.solve(curvature, np.stack([gradient, np.ones(m)], axis=1))
+        step = Hinv_g1[:, 0] - Hinv_g1[:, 1] * (
+            Hinv_g1[:, 0].sum() / Hinv_g1[:, 1].sum()
+        )  # the sum of the weights stays
         length = 1.0
         while (higher := value(weights + length * step)) < at and length > STACKING_TOLERANCE:
             length /= 2

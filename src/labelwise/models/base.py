@@ -97,6 +97,13 @@ class LabelModel(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
 
+def with_random_state(model: Any, random_state: Any) -> Any:
+    """The unfitted model itself; a `random_state` that it has and that is None is set to this one."""
+    if "random_state" in model.get_params(deep=False) and model.random_state is None:
+        model.set_params(random_state=random_state)
+    return model
+
+
 def _check_labels(Y: Any, observed: Any) -> tuple[BoolArray, BoolArray]:
     """Y and mask as two dense (n, q) boolean arrays; errors are worded as ours and as scikit-learn's."""
     try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -101,51 +103,42 @@ class BinaryRelevance(LabelModel):
     def posterior(self, X: Any) -> LabelPosterior:
         X = self._check_items(X)
         if self.classifier is None:
-            return _LogisticPosterior(X, self._scaling, self.coef_, self.intercept_)
-        return _ClassifierPosterior(_narrow(X), self.classifiers_, self.base_rates_)
+            classify = partial(_by_logistic, self._scaling, self.coef_, self.intercept_)
+            return _LatePosterior(X, self.n_labels_, classify)
+        classify = partial(_by_classifiers, self.classifiers_, self.base_rates_)
+        return _LatePosterior(_narrow(X), self.n_labels_, classify)
 
 
-class _LogisticPosterior(LabelPosterior):
-    """Beliefs of logistic regressions, computed when asked for: a pool walked in blocks never has all n × q at once."""
+class _LatePosterior(LabelPosterior):
+    """Beliefs of fitted classifiers, computed when asked for: a pool walked in blocks never has all n × q at once."""
 
-    def __init__(self, X: Any, scaling: FeatureScaling, coef: FloatArray, intercept: FloatArray) -> None:
-        super().__init__(X.shape[0], intercept.size)
-        self._X, self._scaling, self._coef, self._intercept = X, scaling, coef, intercept
+    def __init__(self, X: Any, n_labels: int, classify: Callable[[Any], FloatArray]) -> None:
+        super().__init__(X.shape[0], n_labels)
+        self._X, self._classify = X, classify
         self._probabilities: FloatArray | None = None
 
     def probabilities(self) -> FloatArray:
         if self._probabilities is None:
-            margins = self._scaling(self._X) @ self._coef.T + self._intercept  # (n, q)
-            self._probabilities = expit(margins, out=margins)
+            self._probabilities = self._classify(self._X)
         return self._probabilities
 
     def rows(self, rows: npt.NDArray[np.intp] | slice) -> LabelPosterior:
         if self._probabilities is not None:
             return MarginalPosterior(self._probabilities[rows])
-        return _LogisticPosterior(self._X[rows], self._scaling, self._coef, self._intercept)
+        return _LatePosterior(self._X[rows], self.n_labels, self._classify)
 
 
-class _ClassifierPosterior(LabelPosterior):
-    """Beliefs of fitted classifiers, computed when asked for."""
+def _by_logistic(scaling: FeatureScaling, coef: FloatArray, intercept: FloatArray, X: Any) -> FloatArray:
+    margins = scaling(X) @ coef.T + intercept  # (n, q)
+    return expit(margins, out=margins)
 
-    def __init__(self, X: Any, classifiers: list[Any], base_rates: FloatArray) -> None:
-        super().__init__(X.shape[0], len(classifiers))
-        self._X, self._classifiers, self._base_rates = X, classifiers, base_rates
-        self._probabilities: FloatArray | None = None
 
-    def probabilities(self) -> FloatArray:
-        if self._probabilities is None:
-            p = np.tile(self._base_rates, (self.n_items, 1))  # (n, q)
-            for j, classifier in enumerate(self._classifiers):
-                if classifier is not None:
-                    p[:, j] = _positive_probability(classifier, self._X)
-            self._probabilities = p
-        return self._probabilities
-
-    def rows(self, rows: npt.NDArray[np.intp] | slice) -> LabelPosterior:
-        if self._probabilities is not None:
-            return MarginalPosterior(self._probabilities[rows])
-        return _ClassifierPosterior(self._X[rows], self._classifiers, self._base_rates)
+def _by_classifiers(classifiers: list[Any], base_rates: FloatArray, X: Any) -> FloatArray:
+    p = np.tile(base_rates, (X.shape[0], 1))  # (n, q)
+    for j, classifier in enumerate(classifiers):
+        if classifier is not None:
+            p[:, j] = _positive_probability(classifier, X)
+    return p
 
 
 def _narrow(X: Any) -> Any:

@@ -101,13 +101,13 @@ class HintedModel(LabelModel):
         """(n, q) log-odds of each third of the rows, by a model that learnt from the others."""
         if len(rows) < FEWEST_ROWS:
             return np.broadcast_to(log_odds(base_rates(rows.Y, rows.observed)), rows.Y.shape)
-        found = np.empty(rows.Y.shape)
+        held_out = np.empty(rows.Y.shape)
         unfitted = self.model_.settled() if hasattr(self.model_, "settled") else self.model
         fold = np.random.default_rng(1).permutation(len(rows)) % FOLDS  # rows may come in a regular order
         for held in (fold == part for part in range(FOLDS)):
             fitted = clone(unfitted).fit(X[~held], rows.Y[~held], observed=rows.observed[~held])
-            found[held] = log_odds(fitted.posterior(X[held]).probabilities())
-        return found
+            held_out[held] = log_odds(fitted.posterior(X[held]).probabilities())
+        return held_out
 
 
 @dataclass(frozen=True, eq=False)

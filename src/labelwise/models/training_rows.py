@@ -81,7 +81,7 @@ def row_keys(X: Any, rows: IntArray) -> list[tuple[int, str]]:
         part.eliminate_zeros()
         indices, data = part.indices.astype(np.int64), part.data
         bounds = zip(part.indptr[:-1], part.indptr[1:], strict=True)
-        found = [(indices[a:b].tobytes() + data[a:b].tobytes()).hex() for a, b in bounds]
+        keys = [(indices[a:b].tobytes() + data[a:b].tobytes()).hex() for a, b in bounds]
     else:
-        found = [row.tobytes().hex() for row in part + 0.0]  # −0.0 becomes 0.0
-    return list(zip(rows.tolist(), found, strict=True))
+        keys = [row.tobytes().hex() for row in part + 0.0]  # −0.0 becomes 0.0
+    return list(zip(rows.tolist(), keys, strict=True))

@@ -55,9 +55,9 @@ def quadrature(beta: float, n_entries: int) -> Nodes:
     near_zero = 1 - 2.0 ** -np.arange(2.0, 2.0 if smooth else PANELS_NEAR_ZERO)
     edges = np.concatenate([[0.0], 2.0 ** np.arange(-finest, 0.0), near_zero, [1.0]])
     point, weight = np.polynomial.legendre.leggauss(PANEL_NODES)
-    half = np.diff(edges)[:, None] / 2  # (panels, 1)
-    u = (edges[:-1, None] + half * (1 + point)).ravel()  # (t,), 1 − x or 1 − z
-    weight = (half * weight).ravel()
+    half_width = np.diff(edges)[:, None] / 2  # (panels, 1)
+    u = (edges[:-1, None] + half_width * (1 + point)).ravel()  # (t,), 1 − x or 1 − z
+    weight = (half_width * weight).ravel()
     log_u = np.log1p(-u)
     if B <= 1:
         return Nodes(u, log_u / B, (1 + B) / B * weight)
@@ -161,9 +161,11 @@ def best_cuts(
     total = np.zeros(size.shape)
     nothing = np.zeros(size.shape[0])
     for sample in hits:
-        found = np.cumsum(sample, axis=1)  # (q, g)
-        total += (1 + B) * found / np.maximum(size + B * found[:, -1:], 1e-300)  # found is 0 where the other is
-        nothing += found[:, -1] == 0
+        hits_above = np.cumsum(sample, axis=1)  # (q, g)
+        total += (
+            (1 + B) * hits_above / np.maximum(size + B * hits_above[:, -1:], 1e-300)
+        )  # found is 0 where the other is
+        nothing += hits_above[:, -1] == 0
     score = np.concatenate([empty_score * nothing[:, None], total], axis=1) / len(hits)  # (q, g + 1)
     best = score.max(1)
     taken = (score >= best[:, None] * (1 - GAIN)).argmax(1)  # the first, and so the smallest, of the best

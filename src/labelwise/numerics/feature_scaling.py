@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from scipy.stats import rankdata
 
 from labelwise.numerics.arrays import FloatArray
-from labelwise.numerics.blocks import Block, model_columns
+from labelwise.numerics.blocks import Block, join_columns, model_columns
 from labelwise.numerics.gp.kernels import squared_norms
 
 MAX_SHORT_FEATURES = 10  # dense features up to which the length of a row counts
@@ -155,8 +155,7 @@ class PreparedFeatures:
             X = unit_rows(sp.csr_array((X.data * self.term_weight[X.indices], X.indices, X.indptr), shape=X.shape))
         else:
             X = self.scaling(X)
-        constant = np.full((X.shape[0], 1), CONSTANT_FEATURE)
-        return sp.hstack([X, sp.csr_array(constant)], format="csr") if sp.issparse(X) else np.hstack([X, constant])
+        return join_columns([X, np.full((X.shape[0], 1), CONSTANT_FEATURE)])
 
 
 def learn_features(X: Any, scale: str) -> PreparedFeatures:

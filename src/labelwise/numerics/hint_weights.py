@@ -61,10 +61,10 @@ class HintWeights:
 
     def log_odds(self, model: FloatArray, z: FloatArray) -> FloatArray:
         """(n, q) from the model's log-odds (n, q) and standard scores (h, n, q)."""
-        found = self.intercept + self.slope * model
+        log_odds = self.intercept + self.slope * model
         for weight, scores in zip(self.weights, z, strict=True):
-            found += weight * bend(scores)
-        return found
+            log_odds += weight * bend(scores)
+        return log_odds
 
     def variances(self, model: FloatArray, z: FloatArray) -> FloatArray:
         """(n, q) of these log-odds, by what is unknown of the weights alone."""

@@ -51,7 +51,7 @@ class CholeskyFactor:
 
     def solve(self, B: FloatArray) -> FloatArray:
         """C⁻¹ B."""
-        return solve_lower(self.L, solve_lower(self.L, B), transposed=True)
+        return solve_cholesky(self.L, B)
 
     def append(self, C_new_old: FloatArray, C_new: FloatArray) -> CholeskyFactor:
         """The factor of [[C, C_new_oldᵀ], [C_new_old, C_new]] in O(n² m).
@@ -79,6 +79,17 @@ def cholesky(C: FloatArray, *, overwrite: bool = False) -> FloatArray:
     if info:
         raise np.linalg.LinAlgError(f"the matrix is not positive definite at row {info - 1}; use more noise")
     return L
+
+
+def add_diagonal(C: FloatArray, value: float) -> FloatArray:
+    """C + value · I, in C's own memory."""
+    C[np.diag_indices_from(C)] += value
+    return C
+
+
+def solve_cholesky(L: FloatArray, B: FloatArray) -> FloatArray:
+    """(L Lᵀ)⁻¹ B."""
+    return solve_lower(L, solve_lower(L, B), transposed=True)
 
 
 def inverse_diagonal(L: FloatArray, *, overwrite: bool = False) -> FloatArray:
@@ -134,6 +145,38 @@ def solve_masked(
             active, x, r, p, keep, rr = active[going], x[:, going], r[:, going], p[:, going], keep[:, going], rr[going]
     solution[:, active] = x
     return solution
+
+
+def solve_columns(
+    multiply: Callable[[FloatArray], FloatArray],
+    right_side: FloatArray,
+    diagonal: FloatArray,
+    *,
+    start: FloatArray | None = None,
+    steps: int,
+    tolerance: float,
+) -> FloatArray:
+    """(d, k) towards H W = right side by conjugate gradients, a step length per column, preconditioned by `diagonal`.
+
+    Each step lowers the quadratic loss, so stopping early is still an improvement. `diagonal` is (d, 1) or (d, k).
+    """
+    W = np.zeros_like(right_side) if start is None else start.copy()
+    residual = right_side if start is None else right_side - multiply(W)
+    goal = tolerance * np.linalg.norm(right_side, axis=0)
+    z = residual / diagonal
+    p, rz = z, np.einsum("dk,dk->k", residual, z)
+    tiny = np.finfo(right_side.dtype).tiny
+    for _ in range(steps):
+        if (np.linalg.norm(residual, axis=0) <= goal).all():
+            break
+        Hp = multiply(p)
+        length = rz / np.maximum(np.einsum("dk,dk->k", p, Hp), tiny)
+        W += length * p
+        residual = residual - length * Hp
+        z = residual / diagonal
+        rz, before = np.einsum("dk,dk->k", residual, z), rz
+        p = z + (rz / np.maximum(before, tiny)) * p
+    return W
 
 
 def stack_rows(A: Any, B: Any) -> Any:
@@ -210,17 +253,17 @@ def log_determinants_above_one(triangles: FloatArray, *, overwrite: bool = False
     array([2.397895])
     """
     work = triangles if overwrite else triangles.copy()
-    found = np.empty(work.shape[1])
-    _log_determinants(work, int(np.sqrt(2 * work.shape[0])), found)
-    return found
+    log_determinants = np.empty(work.shape[1])
+    _log_determinants(work, int(np.sqrt(2 * work.shape[0])), log_determinants)
+    return log_determinants
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def _log_determinants(A: Any, r: int, found: Any) -> None:
+def _log_determinants(A: Any, r: int, log_determinants: Any) -> None:
     """Cholesky of I + A in place, LANES columns at a time; entry (a, b) is in row a (a + 1) / 2 + b."""
-    for start in range(0, found.size, LANES):
-        stop = min(start + LANES, found.size)
-        found[start:stop] = 0.0
+    for start in range(0, log_determinants.size, LANES):
+        stop = min(start + LANES, log_determinants.size)
+        log_determinants[start:stop] = 0.0
         for a in range(r):
             at_a = a * (a + 1) // 2
             A[at_a + a, start:stop] += 1.0
@@ -234,6 +277,6 @@ def _log_determinants(A: Any, r: int, found: Any) -> None:
                 if b < a:
                     entry /= A[at_b + b, start:stop]
                 else:
-                    found[start:stop] += np.log(entry)
+                    log_determinants[start:stop] += np.log(entry)
                     for i in range(stop - start):
                         entry[i] = np.sqrt(entry[i])

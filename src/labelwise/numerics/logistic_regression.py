@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.gp.kernels import squared_norms
-from labelwise.numerics.linear_algebra import dense
+from labelwise.numerics.linear_algebra import dense, solve_columns
 
 TOLERANCE = 1e-6  # of every margin on the training rows
 ROUNDING = 1e-13  # a gradient this far below the first one is rounding
@@ -249,8 +249,10 @@ class SoftmaxRegression:
 
         start = np.zeros((d + 1, k))
         start[d] = np.log(chosen.mean(0))  # the optimum without features
-        found = minimize(objective, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 500, "gtol": 1e-6})
-        table = found.x.reshape(d + 1, k)
+        minimum = minimize(
+            objective, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 500, "gtol": 1e-6}
+        )
+        table = minimum.x.reshape(d + 1, k)
         return cls(classes, table[:d], table[d])
 
     def predict(self, X: FloatArray) -> npt.NDArray[Any]:
@@ -278,29 +280,15 @@ def newton_change(
     Xᵀ a, where a = r / λ − S c and (λ I + S K S) c = S K r / λ, solved to a relative residual of `tolerance`.
     """
     roots = np.sqrt(variances)
-    c = _solve(K, roots, roots * (K @ residuals) / penalty, penalty, tolerance)
+    diagonal = penalty + roots**2 * np.diag(K)[:, None]  # (t, q)
+
+    def multiply(p: FloatArray) -> FloatArray:
+        return penalty * p + roots * (K @ (roots * p))
+
+    c = solve_columns(multiply, roots * (K @ residuals) / penalty, diagonal, steps=2 * len(K), tolerance=tolerance)
     return cross @ (residuals / penalty - roots * c)
 
 
 def inner_products(X: Any, Z: Any) -> FloatArray:
     """(n, m) of rows followed by a constant 1, which stands for the intercept."""
     return dense(X @ Z.T).astype(np.float64) + 1.0
-
-
-def _solve(K: FloatArray, roots: FloatArray, right: FloatArray, penalty: float, tolerance: float) -> FloatArray:
-    """(t, q) solutions of (penalty · I + S K S) c = b for every label's S at once, by conjugate gradients."""
-    scale = penalty + roots**2 * np.diag(K)[:, None]  # the diagonal, as preconditioner
-    c, r = np.zeros_like(right), right
-    z = r / scale
-    p, rz = z, np.einsum("tq,tq->q", r, z)
-    goal = tolerance * np.linalg.norm(right, axis=0)
-    for _ in range(2 * len(K)):
-        if np.all(np.linalg.norm(r, axis=0) <= goal):
-            break
-        Cp = penalty * p + roots * (K @ (roots * p))
-        step = rz / np.maximum(np.einsum("tq,tq->q", p, Cp), np.finfo(float).tiny)
-        c, r = c + step * p, r - step * Cp
-        z = r / scale
-        rz, before = np.einsum("tq,tq->q", r, z), rz
-        p = z + rz / np.maximum(before, np.finfo(float).tiny) * p
-    return c

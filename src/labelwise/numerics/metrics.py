@@ -71,8 +71,8 @@ class _Sorted:
 
     def average_precisions(self) -> FloatArray:
         """Per column, the mean over positives of the precision among all that score as high or higher."""
-        found = np.cumsum(self.truth, axis=0)  # (n, q)
-        precision = np.take_along_axis(found, self.last, 0) / (self.last + 1)
+        hits = np.cumsum(self.truth, axis=0)  # (n, q)
+        precision = np.take_along_axis(hits, self.last, 0) / (self.last + 1)
         with np.errstate(invalid="ignore"):
             return np.where(self.truth, precision, 0.0).sum(0) / self.truth.sum(0)  # (q,), NaN without positives
 

@@ -33,9 +33,9 @@ def log_likelihood(successes: Any, trials: Any, psi: Any) -> FloatArray:
     return successes * psi - trials * np.logaddexp(0, psi)
 
 
-def log_two_cosh(half: Any) -> FloatArray:
+def log_two_cosh(t: Any) -> FloatArray:
     """log 2cosh(t), without overflow; t = c/2 is the bound's share of a trial."""
-    size = np.abs(half)
+    size = np.abs(t)
     return size + np.log1p(np.exp(-2 * size))
 
 

@@ -16,7 +16,7 @@ from labelwise.numerics.gp.feature_solver import FeatureSolver, gram, quadratic_
 from labelwise.numerics.gp.feature_spaces import FeatureSpace, Fourier, Landmarks, space_given, span_kernel
 from labelwise.numerics.gp.kernels import Kernel
 from labelwise.numerics.label_correlation import LabelCorrelation
-from labelwise.numerics.linear_algebra import cholesky, dense, solve_lower
+from labelwise.numerics.linear_algebra import cholesky, dense, solve_cholesky, solve_lower
 from labelwise.posterior.base import CorrelatedLabels
 
 BLOCK = 2048
@@ -135,7 +135,7 @@ class FeatureCovariance:
     def columns(self, rows: IntArray) -> FloatArray:
         L = cholesky(self._gram + self.noise * np.eye(self._gram.shape[0]))
         chosen = dense(self._features[rows]).T  # (D, m)
-        return np.asarray(self._features @ (self.noise * solve_lower(L, solve_lower(L, chosen), transposed=True)))
+        return np.asarray(self._features @ (self.noise * solve_cholesky(L, chosen)))
 
     def factor(self) -> FloatArray | None:
         if self._features.shape[1] >= self._features.shape[0]:

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.gp.feature_spaces import Part
-from labelwise.numerics.linear_algebra import stack_rows
+from labelwise.numerics.linear_algebra import dense, stack_rows
 from labelwise.numerics.moved_beliefs import move_draws, move_ranking
 from labelwise.posterior.base import (
     CorrelatedLabels,
@@ -248,8 +247,13 @@ class GivenPosterior(WrappedPosterior):
         self._check_known(values, observed)
         self._values, self._observed = values, observed
 
+    @property
+    def _known(self) -> tuple[BoolArray, BoolArray]:
+        """(n, q) values and mask, dense."""
+        return dense(self._values).astype(bool), dense(self._observed).astype(bool)
+
     def probabilities(self) -> FloatArray:
-        p, values, observed = self._inner.probabilities(), _dense(self._values), _dense(self._observed)
+        p, (values, observed) = self._inner.probabilities(), self._known
         if not observed.any():
             return p
         covariances, gain = self._knowledge()
@@ -260,14 +264,14 @@ class GivenPosterior(WrappedPosterior):
 
     def label_covariances(self) -> LabelCovariances:
         covariances, gain = self._knowledge()
-        known = _dense(self._observed)
+        known = self._known[1]
         factor = np.where(known[:, :, None], 0.0, covariances.factor @ np.linalg.cholesky(gain))
         return LabelCovariances(np.where(known, 1e-12, covariances.diagonal), factor)
 
     def _knowledge(self) -> tuple[LabelCovariances, FloatArray]:
         """Covariances before, and (n, r, r) that of the shared factors η in y = p + U η + own noise, after."""
         covariances = self._inner.label_covariances()
-        known = np.where(_dense(self._observed), 1 / covariances.diagonal, 0.0)  # (n, q)
+        known = np.where(self._known[1], 1 / covariances.diagonal, 0.0)  # (n, q)
         weighted = covariances.factor * known[:, :, None]
         precision = covariances.factor.swapaxes(1, 2) @ weighted + np.eye(covariances.factor.shape[2])
         return covariances, np.linalg.inv(precision)
@@ -275,12 +279,12 @@ class GivenPosterior(WrappedPosterior):
     def ranking(self) -> FloatArray:
         """The model's; labels whose probability has changed stand where that probability belongs."""
         before, after = self._inner.probabilities(), self.probabilities()
-        told = _dense(self._observed).any(axis=1, keepdims=True)
+        told = self._known[1].any(axis=1, keepdims=True)
         return move_ranking(self._inner.ranking(), before, after, told & (before != after))
 
     def label_counts(self) -> FloatArray:
         """The model's, moved as far as the probabilities; never against what is known."""
-        values, observed = _dense(self._values), _dense(self._observed)
+        values, observed = self._known
         moved = self._inner.label_counts() + (self.probabilities() - self._inner.probabilities()).sum(axis=1)
         return np.clip(moved, (values & observed).sum(axis=1), self.n_labels - (~values & observed).sum(axis=1))
 
@@ -291,7 +295,7 @@ class GivenPosterior(WrappedPosterior):
 
     def sample_labels(self, n_samples: int, rng: np.random.Generator) -> BoolArray:
         """The model's draws for items of which nothing is known, for the others those of `label_covariances`."""
-        told = _dense(self._observed).any(axis=1)
+        told = self._known[1].any(axis=1)
         if told.all():
             return LabelPosterior.sample_labels(self, n_samples, rng)
         drawn = np.array(self._inner.sample_labels(n_samples, rng))
@@ -300,10 +304,6 @@ class GivenPosterior(WrappedPosterior):
 
     def _around(self, inner: LabelPosterior, rows: Rows) -> LabelPosterior:
         return type(self)(inner, self._values[rows], self._observed[rows])
-
-
-def _dense(matrix: Any) -> BoolArray:
-    return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix, dtype=bool)
 
 
 PROBES = (np.zeros(1, dtype=np.intp), np.zeros(2, dtype=np.intp))  # rows that tell what is said item by item
@@ -457,8 +457,8 @@ class _StreamedCovariance:
         """(n, m) by a walk over the pool, the m items beside every block of it."""
         chosen, parts = self._X[rows], []
         for part, block in self._X.blocks():
-            both, n = self._of(stack_rows(block, chosen)), part.stop - part.start
-            parts.append(both.columns(n + np.arange(chosen.shape[0]))[:n])
+            covariance, n = self._of(stack_rows(block, chosen)), part.stop - part.start
+            parts.append(covariance.columns(n + np.arange(chosen.shape[0]))[:n])
         return np.concatenate(parts)
 
     def factor(self) -> None:

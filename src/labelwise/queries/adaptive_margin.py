@@ -112,8 +112,8 @@ class AdaptiveMargin:
             p = candidates.p[np.searchsorted(new, batch)]  # (b, q)
             used = np.append(np.arange(old.size), old.size + np.searchsorted(new, batch))
             residuals = np.vstack([np.zeros_like(variances), (p > 0.5) - p])
-            both = np.vstack([variances, p * (1 - p)])
-            change = newton_change(K[np.ix_(used, used)], cross[:, used], both, residuals, self.penalty)
+            all_variances = np.vstack([variances, p * (1 - p)])
+            change = newton_change(K[np.ix_(used, used)], cross[:, used], all_variances, residuals, self.penalty)
             errors[batch.tobytes()] = float(_set_losses(judged.f + change, judged.answered).mean())
         return np.array([errors[batch.tobytes()] for batch in tried])
 

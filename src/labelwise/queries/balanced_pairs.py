@@ -103,13 +103,16 @@ class _Candidates:
         self.counts += free.sum(0)
         self.sums += np.where(free, entropies, 0.0).sum(0)
         depth = self.rows.shape[1]
-        both = np.empty((len(self.rows), depth + len(free)))  # (q, depth + n): the best so far, then the block
-        both[:, :depth] = self.entropies
-        both[:, depth:] = np.where(free, entropies + TIE * ties, -np.inf).T
-        top = np.argpartition(-both, depth - 1, axis=1)[:, :depth]
-        top = np.take_along_axis(top, np.argsort(-np.take_along_axis(both, top, 1), axis=1, kind="stable"), 1)
+        candidates = np.empty((len(self.rows), depth + len(free)))  # (q, depth + n): the best so far, then the block
+        candidates[:, :depth] = self.entropies
+        candidates[:, depth:] = np.where(free, entropies + TIE * ties, -np.inf).T
+        top = np.argpartition(-candidates, depth - 1, axis=1)[:, :depth]
+        top = np.take_along_axis(top, np.argsort(-np.take_along_axis(candidates, top, 1), axis=1, kind="stable"), 1)
         before = np.take_along_axis(self.rows, np.minimum(top, depth - 1), 1)
-        self.entropies, self.rows = np.take_along_axis(both, top, 1), np.where(top < depth, before, start + top - depth)
+        self.entropies, self.rows = (
+            np.take_along_axis(candidates, top, 1),
+            np.where(top < depth, before, start + top - depth),
+        )
 
     def mean_entropies(self) -> FloatArray:
         return self.sums / np.maximum(self.counts, 1)

@@ -70,6 +70,26 @@ class Diagnosis:
         picked = np.concatenate([starts[item] + np.arange(sizes[item]) for item in order])[:n]
         return Choice(rows[picked], labels[picked], scores[picked])
 
+    def labels_in_order(
+        self,
+        order: npt.NDArray[np.intp],
+        posterior: LabelPosterior,
+        closed: sp.csr_array,
+        n: int,
+        rng: np.random.Generator,
+    ) -> Choice:
+        """The labels of these items in their order, `labels_per_item` of each, until there are n pairs."""
+        step = -(-n // self.labels_per_item)
+        found: list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], FloatArray]] = []
+        for start in range(0, order.size, step):
+            part = order[start : start + step]
+            place, labels, scores = self.labels_of(posterior.rows(part), closed[part], rng)
+            found.append((part[place], labels, scores))
+            if sum(labels.size for _, labels, _ in found) >= n:
+                break
+        rows, labels, scores = (np.concatenate(column)[:n] for column in zip(*found, strict=True))
+        return Choice(rows, labels, scores)
+
     def labels_of(
         self, posterior: LabelPosterior, closed: sp.csr_array, rng: np.random.Generator
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], FloatArray]:

@@ -9,6 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelwise.numerics.arrays import FloatArray, IntArray
+from labelwise.numerics.feature_scaling import unit_rows
+from labelwise.numerics.gp.kernels import squared_norms
 from labelwise.numerics.linear_algebra import dense
 from labelwise.posterior import LabelPosterior
 from labelwise.queries._answers import Known
@@ -79,12 +81,16 @@ class Diverse:
         if getattr(self.strategy, "looks_at_answers", False):
             wanted = {"known": known, **wanted}
         surplus = min((self.shortlist - 1) * n, LARGEST_SURPLUS) if n > 1 else 0
-        found = self.strategy.choose(posterior, closed, n + surplus, rng, **wanted)
-        if found.rows.size <= n:
-            return found
-        labels = np.zeros(found.rows.size, dtype=np.intp) if found.labels is None else found.labels
-        picked = _apart(_comparable(known.X[found.rows]), labels, n, self.radius, rng)
-        return Choice(found.rows[picked], None if found.labels is None else found.labels[picked], found.scores[picked])
+        shortlisted = self.strategy.choose(posterior, closed, n + surplus, rng, **wanted)
+        if shortlisted.rows.size <= n:
+            return shortlisted
+        labels = np.zeros(shortlisted.rows.size, dtype=np.intp) if shortlisted.labels is None else shortlisted.labels
+        picked = _apart(_comparable(known.X[shortlisted.rows]), labels, n, self.radius, rng)
+        return Choice(
+            shortlisted.rows[picked],
+            None if shortlisted.labels is None else shortlisted.labels[picked],
+            shortlisted.scores[picked],
+        )
 
     def _check(self) -> None:
         if not self.radius >= 0:
@@ -95,7 +101,7 @@ class Diverse:
 
 def _apart(Z: Any, labels: IntArray, n: int, radius: float, rng: np.random.Generator) -> IntArray:
     """n of the candidates, in their order: the first one each time that is not near one of its label taken before."""
-    squares = _squares(Z)
+    squares = squared_norms(Z)
     reach = radius * _usual_distance(Z, squares, rng)
     nearest = np.full(len(labels), np.inf)  # to those taken
     taken: list[int] = []
@@ -118,13 +124,7 @@ def _comparable(X: Any) -> Any:
     if not sp.issparse(X):
         spread = np.std(X, axis=0, dtype=np.float64)
         return np.asarray(X, dtype=np.float64) / np.where(spread > 0, spread, 1.0)
-    X = sp.csr_array(X, dtype=np.float64)
-    lengths = np.sqrt(X.multiply(X).sum(axis=1))
-    return sp.diags_array(1 / np.where(lengths > 0, lengths, 1.0)) @ X
-
-
-def _squares(Z: Any) -> FloatArray:
-    return np.asarray(Z.multiply(Z).sum(axis=1) if sp.issparse(Z) else np.einsum("nd,nd->n", Z, Z))
+    return unit_rows(sp.csr_array(X, dtype=np.float64))
 
 
 def _distances(Z: Any, squares: FloatArray, row: int) -> FloatArray:

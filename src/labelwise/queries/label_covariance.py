@@ -228,8 +228,8 @@ class _View(NamedTuple):
 
     def beliefs(self, rows: IntArray) -> tuple[LabelPosterior, IntArray]:
         """About these rows and the reference items, and where these rows are among them."""
-        both = self.rows_with(rows)
-        return self.posterior.rows(both), np.searchsorted(both, rows)
+        with_reference = self.rows_with(rows)
+        return self.posterior.rows(with_reference), np.searchsorted(with_reference, rows)
 
 
 class _Covariances(NamedTuple):
@@ -266,12 +266,16 @@ def _one_after_the_other(view: _View, terms: _Terms, blend: _Blend, n: int, rng:
         covariances = _Covariances.of(*view.beliefs(rows), np.searchsorted(rows, view.reference))
     base = blend.rate * terms.of(rows).measure + blend.offset
     reference = np.searchsorted(rows, view.reference)
-    chosen, found = greedy_reduction(covariances, reference, base, blend.slope, min(n, PLANNED), rng.random(rows.size))
+    chosen, planned_scores = greedy_reduction(
+        covariances, reference, base, blend.slope, min(n, PLANNED), rng.random(rows.size)
+    )
     if chosen.size == n:
-        return Choice(rows[chosen], None, found)
+        return Choice(rows[chosen], None, planned_scores)
     left = np.where(np.isin(terms.rows, rows[chosen]), -np.inf, scores)
     more = best(left, n - chosen.size, rng.random(left.size))
-    return Choice(np.concatenate([rows[chosen], terms.rows[more]]), None, np.concatenate([found, scores[more]]))
+    return Choice(
+        np.concatenate([rows[chosen], terms.rows[more]]), None, np.concatenate([planned_scores, scores[more]])
+    )
 
 
 def _draw(rows: IntArray, n: int, rng: np.random.Generator) -> IntArray:

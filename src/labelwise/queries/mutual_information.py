@@ -11,14 +11,15 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from labelwise.numerics.arrays import FloatArray
-from labelwise.numerics.choosing import open_entries, open_items, random_items, random_pairs
+from labelwise.numerics.choosing import open_entries, open_items
 from labelwise.numerics.gp.feature_spaces import FeatureSpace, Fourier, Landmarks, feature_blocks
 from labelwise.numerics.information import Criterion, LowRank, LowRankBlocks, Picks, Run, greedy_information, run_here
-from labelwise.numerics.linear_algebra import pivoted_partial_cholesky, spanning_variables
+from labelwise.numerics.linear_algebra import add_diagonal, pivoted_partial_cholesky, spanning_variables
 from labelwise.numerics.user_input import check_choices
 from labelwise.posterior import IgnorantPosterior, ItemCovariance, LabelPosterior
 from labelwise.queries.base import Choice, Target, check_target
 from labelwise.queries.diagnosis import Diagnosis
+from labelwise.queries.random import Random
 from labelwise.records.costs import divisors
 
 LARGEST_JOINT = 4000  # pairs in one joint system: a covariance of 128 MB
@@ -73,7 +74,7 @@ class MutualInformation:
         check_target(self.target)
         check_choices(self, pairs=("item_then_labels", "joint"), approximation=("landmarks", "fourier"))
         if isinstance(posterior, IgnorantPosterior):
-            return self._at_random(closed, n, rng)
+            return Random(self.target).choose(posterior, closed, n, rng)
         rows = open_items(closed)
         if rows.size == 0 or n == 0:
             nothing = np.empty(0, dtype=np.intp)
@@ -82,12 +83,11 @@ class MutualInformation:
         if self.target == "items":
             picks = self._items(pool, n)
             return Choice(rows[picks.indices], None, picks.gains)
-        choice = (self._joint if self.pairs == "joint" else self._item_then_labels)(pool, closed[rows], n, rng)
-        return replace(choice, rows=rows[choice.rows])
-
-    def _at_random(self, closed: sp.csr_array, n: int, rng: np.random.Generator) -> Choice:
-        rows, labels = (random_items(closed, n, rng), None) if self.target == "items" else random_pairs(closed, n, rng)
-        return Choice(rows, labels, np.zeros(rows.size))
+        if self.pairs == "joint":
+            choice = self._joint(pool, closed[rows], n)
+            return replace(choice, rows=rows[choice.rows])
+        order = rows[self._items(pool, min(pool.n_items, n)).indices]
+        return self.diagnosis.labels_in_order(order, posterior, closed, n, rng)
 
     def _items(self, pool: _Pool, n: int) -> Picks:
         if pool.n_items > self.max_dense and (space := self._space(pool)) is not None:
@@ -98,8 +98,7 @@ class MutualInformation:
         if factor is not None and factor.shape[1] < pool.n_items / 3:
             return greedy_information(LowRank(factor, covariance.noise), n, criterion=self.criterion)
         if pool.n_items <= self.max_dense:
-            dense = covariance.columns(np.arange(pool.n_items))
-            dense[np.diag_indices_from(dense)] += covariance.noise
+            dense = add_diagonal(covariance.columns(np.arange(pool.n_items)), covariance.noise)
             return greedy_information(dense, n, criterion=self.criterion)
         factor, lost = pivoted_partial_cholesky(covariance.diagonal(), covariance.columns, self.rank)
         return greedy_information(LowRank(factor, covariance.noise + lost), n, criterion=self.criterion)
@@ -117,24 +116,7 @@ class MutualInformation:
         covariance = _item_covariance(pool.of(few)).columns(np.arange(few.size))
         return pool.posterior.feature_space(Landmarks(pool.features(few[spanning_variables(covariance, self.rank)])))
 
-    def _item_then_labels(self, pool: _Pool, closed: sp.csr_array, n: int, rng: np.random.Generator) -> Choice:
-        """Items in the order of their information, and the labels of each: the published generalised form."""
-        n_items = -(-n // self.diagnosis.labels_per_item)
-        rows, labels, scores = [], [], []
-        chosen = 0
-        order = self._items(pool, min(pool.n_items, n)).indices
-        for start in range(0, order.size, n_items):
-            part = order[start : start + n_items]
-            place, which, score = self.diagnosis.labels_of(pool.of(part), closed[part], rng)
-            rows.append(part[place])
-            labels.append(which)
-            scores.append(score)
-            chosen += which.size
-            if chosen >= n:
-                break
-        return Choice(np.concatenate(rows)[:n], np.concatenate(labels)[:n], np.concatenate(scores)[:n])
-
-    def _joint(self, pool: _Pool, closed: sp.csr_array, n: int, rng: np.random.Generator) -> Choice:
+    def _joint(self, pool: _Pool, closed: sp.csr_array, n: int) -> Choice:
         """Pairs over a shortlist of items, or over the whole pool where it is small, by one joint covariance.
 
         Between pair (i, j) and pair (i', j') it is ρ(i, i') times entry (j, j') of G_i G_i'ᵀ, where G_i G_iᵀ is the

@@ -182,15 +182,15 @@ class _Examples:
         """Through a table of k ln k: with n labels, an entropy is ln n − Σ k ln k / n over the counts k of cells."""
         members = sets.astype(np.float32)
         size = self.answered.sum(1).astype(np.intp)  # (m,)
-        both = (members @ self.present.T).astype(np.intp)  # (b, m)
+        shared = (members @ self.present.T).astype(np.intp)  # (b, m)
         ours = (members.sum(1)[:, None] if self.answered.all() else members @ self.answered.T).astype(np.intp)
         theirs = self.present.sum(1).astype(np.intp)
-        differ = ours + theirs - 2 * both
+        differ = ours + theirs - 2 * shared
         if self.distance == "hamming":
             return differ.sum(1) / size.sum()
         counts = np.arange(sets.shape[1] + 1)
         table = xlogy(counts, counts)
-        joint = _entropy(table, size, both, ours - both, theirs - both, size - ours - theirs + both)
+        joint = _entropy(table, size, shared, ours - shared, theirs - shared, size - ours - theirs + shared)
         own = _entropy(table, size, ours, size - ours) + _entropy(table, size, theirs, size - theirs)
         relative = np.where(joint > ROUNDING, 2 - own / np.maximum(joint, ROUNDING), 0.0)
         return np.where(differ == size, 1.0, relative) @ (size / size.sum())

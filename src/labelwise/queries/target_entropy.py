@@ -10,13 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelwise.numerics.arrays import FloatArray, IntArray
-from labelwise.numerics.choosing import TIE, best, open_items, random_items, random_pairs
+from labelwise.numerics.choosing import TIE, best, open_items
 from labelwise.numerics.gp.pool_variances import lazy_argmax
 from labelwise.numerics.linear_algebra import cholesky, solve_lower
 from labelwise.numerics.user_input import check_choices
 from labelwise.posterior import DivisibleCovariance, IgnorantPosterior, LabelPosterior, TargetGroup
 from labelwise.queries.base import Choice, Target, check_target
 from labelwise.queries.diagnosis import Diagnosis
+from labelwise.queries.random import Random
 
 BLOCK = 256  # variances computed at a time where upper bounds decide which are needed
 
@@ -65,9 +66,7 @@ class TargetEntropy:
         check_target(self.target)
         check_choices(self, measure=("entropy", "variance"), weights=("eigenvalue", "equal"))
         if isinstance(posterior, IgnorantPosterior):
-            by_item = self.target == "items"
-            rows, labels = (random_items(closed, n, rng), None) if by_item else random_pairs(closed, n, rng)
-            return Choice(rows, labels, np.zeros(rows.size))
+            return Random(self.target).choose(posterior, closed, n, rng)
         rows = open_items(closed)
         if rows.size == 0 or n == 0:
             nothing = np.empty(0, dtype=np.intp)
@@ -75,7 +74,8 @@ class TargetEntropy:
         if self.target == "items":
             items, scores = self._items(posterior, rows, n, rng)
             return Choice(items, None, scores)
-        return self._pairs(posterior, closed, rows, n, rng)
+        order, _ = self._items(posterior, rows, min(n, rows.size), rng)
+        return self.diagnosis.labels_in_order(order, posterior, closed, n, rng)
 
     def score(self, groups: Sequence[TargetGroup], variances: Sequence[FloatArray]) -> FloatArray:
         """(m,) of items whose variances in each group's units are given."""
@@ -95,22 +95,6 @@ class TargetEntropy:
         priority = rng.random(posterior.n_items)
         pick = _lazily if any(group.bounds is not None for group in groups) else _densely
         return pick(self, groups, rows, min(n, rows.size), priority)
-
-    def _pairs(
-        self, posterior: LabelPosterior, closed: sp.csr_array, rows: IntArray, n: int, rng: np.random.Generator
-    ) -> Choice:
-        """Items as above, and the labels of each by `diagnosis`, until there are n pairs."""
-        order, _ = self._items(posterior, rows, min(n, rows.size), rng)
-        step = -(-n // self.diagnosis.labels_per_item)
-        found: list[tuple[IntArray, IntArray, FloatArray]] = []
-        for start in range(0, order.size, step):
-            part = order[start : start + step]
-            place, labels, scores = self.diagnosis.labels_of(posterior.rows(part), closed[part], rng)
-            found.append((part[place], labels, scores))
-            if sum(labels.size for _, labels, _ in found) >= n:
-                break
-        chosen = [np.concatenate(column)[:n] for column in zip(*found, strict=True)]
-        return Choice(chosen[0], chosen[1], chosen[2])
 
     def _weighted(self, groups: tuple[TargetGroup, ...]) -> tuple[TargetGroup, ...]:
         if not groups:
@@ -176,13 +160,13 @@ def _lazily(
 def _given_picks(group: TargetGroup, items: IntArray, picks: IntArray) -> FloatArray:
     """(m,) variances of items once the picks are answered; lowers the group's bounds to those without the picks."""
     covariance = cast(DivisibleCovariance, group.covariance)
-    both = covariance.rows(np.concatenate([items, picks]))
-    variances = both.diagonal()[: items.size]
+    joint = covariance.rows(np.concatenate([items, picks]))
+    variances = joint.diagonal()[: items.size]
     if group.bounds is not None:
         group.bounds[items] = variances
     if picks.size == 0:
         return variances
-    columns = both.columns(items.size + np.arange(picks.size))  # (m + p, p)
+    columns = joint.columns(items.size + np.arange(picks.size))  # (m + p, p)
     L = cholesky(columns[items.size :] + covariance.noise * np.eye(picks.size))
     told = solve_lower(L, columns[: items.size].T)  # (p, m)
     return np.maximum(variances - np.einsum("pm,pm->m", told, told), 0.0)

@@ -353,13 +353,13 @@ def test_more_rows_than_the_search_uses():
     ("settings", "message"),
     [
         ({"kernel": "cubic"}, r"kernel must be one of .* got 'cubic'"),
-        ({"scale": "max"}, r'scale must be "auto" or "none", got \'max\''),
+        ({"scale": "max"}, r"scale must be one of 'auto', 'none', got 'max'"),
         ({"noise_ratio": 0.0}, r"noise_ratio must be positive, or None .* got 0\.0"),
         ({"length_scale": -1.0}, r"length_scale must be positive.* got -1\.0"),
         ({"linear_share": 1.0}, r"linear_share must lie between 0 and 1.* got 1\.0"),
-        ({"bias": -0.1}, r"bias must not be negative, got -0\.1"),
+        ({"bias": -0.1}, r"bias must be at least 0, got -0\.1"),
         ({"n_search": 1}, r"n_search must be at least 2, got 1"),
-        ({"rank": -1}, r"rank must not be negative, got -1"),
+        ({"rank": -1}, r"rank must be at least 0, got -1"),
     ],
 )
 def test_wrong_settings_name_the_value_and_the_cure(settings, message):

@@ -57,7 +57,6 @@ def test_every_form_equals_the_literal_updates(form, shape):
         assert_allclose(result.mean[i, U], mu, atol=1e-10)
         assert_allclose(result.variance[i, U], np.diag(Sigma), atol=1e-10)
         assert_allclose(result.precision[i, U], alpha, rtol=1e-8)
-        assert_allclose(result.log_determinant[i], np.linalg.slogdet(Sigma)[1], rtol=1e-9)
         assert_allclose(result.mean[i, ~U], known.labels[i, ~U], atol=0)
         assert (result.variance[i, ~U] == 0).all()
         assert np.isinf(result.precision[i, ~U]).all()
@@ -98,42 +97,32 @@ def literal_bound(m, v, Phi, mu, Sigma, prior):
     return fit + labels + precisions + entropy_y + entropy_alpha
 
 
-@pytest.mark.parametrize("form", ["compressed", "labels"])
-def test_bound_equals_its_literal_form(form):
-    compressed, Phi, known = problem(3, known_share=0.3)
-    prior = SparsePrior(0.1, 0.2)
-    bound = recover_vb(
-        compressed, Phi, known=known, prior=prior, n_iterations=4, form=form, with_bound=True
-    ).bound  # (4, 3)
-    for i in range(3):
-        U, m, v = ~known.observed[i], compressed.mean[i], compressed.variance[i]
-        for t in range(4):
-            mu, Sigma, _, _ = dense_vb(m, v, Phi, known.labels[i], ~U, prior, t + 1)
-            left = m - Phi[:, ~U] @ known.labels[i, ~U]
-            assert_allclose(bound[t, i], literal_bound(left, v, Phi[:, U], mu, Sigma, prior), rtol=1e-10)
-
-
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000), rate=st.sampled_from([1e-6, 1e-3, 0.5]), share=st.sampled_from([0.0, 0.4]))
 def test_bound_never_falls(seed, rate, share):
-    compressed, Phi, known = problem(3, 4, 7, seed, share)
-    prior = SparsePrior(rate, rate)
-    bound = recover_vb(compressed, Phi, known=known, prior=prior, n_iterations=30, with_bound=True).bound
-    assert bound.shape == (30, 3)
-    assert (np.diff(bound, axis=0) >= -1e-9 * np.abs(bound[:-1])).all()
+    compressed, Phi, known = problem(1, 4, 7, seed, share)
+    prior, U, v = SparsePrior(rate, rate), ~known.observed[0], compressed.variance[0]
+    left = compressed.mean[0] - Phi[:, ~U] @ known.labels[0, ~U]
+    bound = []
+    for t in range(1, 16):
+        found = recover_vb(compressed, Phi, known=known, prior=prior, n_iterations=t)
+        Sigma = label_covariance(Phi, v, found.precision[0])[np.ix_(U, U)]
+        bound.append(literal_bound(left, v, Phi[:, U], found.mean[0, U], Sigma, prior))
+    assert (np.diff(bound) >= -1e-9 * np.abs(bound[:-1])).all()
 
 
 def test_bound_stays_below_the_evidence():
     """One label: the evidence is a one-dimensional integral."""
     prior, student = SparsePrior(0.5, 0.3), student_t(df=2 * 0.5, scale=np.sqrt(0.3 / 0.5))  # α integrated out
     Phi, m, v = np.array([[0.8], [-0.5]]), np.array([0.9, -0.2]), 0.1
-    bound = recover_vb(CompressedLabels(m[None], np.array([v])), Phi, prior=prior, n_iterations=200, with_bound=True)
+    found = recover_vb(CompressedLabels(m[None], np.array([v])), Phi, prior=prior, n_iterations=200)
+    bound = literal_bound(m, v, Phi, found.mean[0], np.diag(found.variance[0]), prior)
 
     def joint(y):
         return np.exp(norm.logpdf(m, Phi[:, 0] * y, np.sqrt(v)).sum() + student.logpdf(y))
 
     evidence = np.log(quad(joint, -5, 5, epsabs=1e-12)[0])
-    assert evidence - 0.5 < bound.bound[-1, 0] < evidence
+    assert evidence - 0.5 < bound < evidence
 
 
 def test_orthonormal_columns_approach_the_fixed_point_slowly():
@@ -166,11 +155,11 @@ def test_permuting_the_labels_permutes_the_result():
 
 def test_items_do_not_depend_on_their_block(monkeypatch):
     compressed, Phi, known = problem(7, known_share=0.3)
-    whole = recover_vb(compressed, Phi, known=known, with_bound=True)
+    whole = recover_vb(compressed, Phi, known=known)
     monkeypatch.setattr(sparse_recovery, "BLOCK_NUMBERS", 2 * Phi.size)
-    parts = recover_vb(compressed, Phi, known=known, with_bound=True)
+    parts = recover_vb(compressed, Phi, known=known)
     assert_allclose(parts.mean, whole.mean, atol=1e-10)
-    assert_allclose(parts.bound, whole.bound, rtol=1e-10)
+    assert_allclose(parts.variance, whole.variance, atol=1e-10)
 
 
 @pytest.mark.parametrize("known_share", [0.0, 0.4])
@@ -216,11 +205,9 @@ def test_mean_field_fixed_point_has_the_marginal_means_and_smaller_variances():
 def test_everything_known_and_nothing_to_do():
     compressed, Phi, known = problem()
     known.observed[:] = True
-    result = recover_vb(compressed, Phi, known=known, with_bound=True)
+    result = recover_vb(compressed, Phi, known=known)
     assert_allclose(result.mean, known.labels, atol=0)
-    assert_allclose(result.log_determinant, 0.0)
-    misfit = compressed.mean - encode(known.labels, Phi)
-    assert_allclose(result.bound[-1], norm.logpdf(misfit, scale=np.sqrt(compressed.variance)[:, None]).sum(1))
+    assert not result.variance.any()
     empty = recover_vb(CompressedLabels(np.zeros((0, Phi.shape[0])), np.zeros(0)), Phi)
     assert empty.mean.shape == (0, Phi.shape[1])
 

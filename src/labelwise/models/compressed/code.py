@@ -17,7 +17,7 @@ from labelwise.numerics.gp.kernel_solver import KernelSolver
 from labelwise.numerics.gp.kernels import Kernel, inner_products, median_distance, squared_distances
 from labelwise.numerics.gp.search import SearchPart, SharedOptimum, SharedSpectrum, choose_parts, maximise_evidence
 from labelwise.numerics.label_correlation import LabelCorrelation, low_rank
-from labelwise.numerics.linear_algebra import CholeskyFactor, cholesky, dense
+from labelwise.numerics.linear_algebra import add_diagonal, cholesky, dense, solve_cholesky
 from labelwise.numerics.recovery.gaussian_recovery import (
     LabelPrior,
     posterior_covariance,
@@ -29,6 +29,7 @@ from labelwise.numerics.recovery.label_codes import (
     centre_labels,
     encode,
     gaussian_projection,
+    given_projection,
     identity_projection,
     orthogonal_projection,
     pca_projection,
@@ -155,12 +156,7 @@ def _project(
     """Φ (k, q) by its name, or the user's own."""
     n_labels = centred.shape[1]
     if name == "given":
-        Phi: FloatArray = np.asarray(given, dtype=np.float64)
-        if Phi.ndim != 2 or Phi.shape[1] != n_labels or Phi.shape[0] == 0 or not np.isfinite(Phi).all():
-            raise ValueError(
-                f"projection must be a finite (k, {n_labels}) array, one column per label, got {Phi.shape}"
-            )
-        return Phi
+        return given_projection(given, n_labels)
     if name == "identity":
         return identity_projection(n_labels)
     if name == "pca":
@@ -271,9 +267,8 @@ def learn_codes(
         else _search_rows(options, X, Z, priority)
     )
     for turn in range(1 if enough else COMPLETION_ROUNDS):
-        C = fitted.kernel(X)
-        C[np.diag_indices_from(C)] += fitted.noise
-        P = CholeskyFactor.of(C).solve(np.eye(len(Z)))
+        C = add_diagonal(fitted.kernel(X), fitted.noise)
+        P = solve_cholesky(cholesky(C, overwrite=True), np.eye(len(Z)))
         completed = complete_rows(labels, code.projection, P, code.filling_prior, label_mean=code.label_mean)
         if not enough and turn + 1 < COMPLETION_ROUNDS:
             spread = completed.variance @ (code.projection**2).sum(axis=0)  # (n,)
@@ -305,9 +300,9 @@ def _search(
         spectra = [SharedSpectrum.of(part.kernel_matrix(shape), part.targets, spread) for part in parts]
         return maximise_evidence(spectra, options.noise)
 
-    found = [optimum(shape) for shape in shapes]
-    best = max(range(len(shapes)), key=lambda i: found[i].log_evidence)
-    return FittedKernel(shapes[best], options.scaled(shapes[best], found[best].amplitude), found[best])
+    optima = [optimum(shape) for shape in shapes]
+    best = max(range(len(shapes)), key=lambda i: optima[i].log_evidence)
+    return FittedKernel(shapes[best], options.scaled(shapes[best], optima[best].amplitude), optima[best])
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,9 +354,8 @@ class CodeRegression:
             return FeatureCovariance(solver, gram(solver.features[full]), X)
         if isinstance(solver, KernelSolver) and len(solver.groups) == 1 and full.size == solver.X.shape[0]:
             return KernelCovariance(solver.kernel, solver.noise, solver.X, solver.groups[0].core_factor.L, X)
-        C = solver.kernel(solver.X[full])
-        C[np.diag_indices_from(C)] += solver.noise
-        return KernelCovariance(solver.kernel, solver.noise, solver.X[full], cholesky(C), X)
+        L = cholesky(add_diagonal(solver.kernel(solver.X[full]), solver.noise), overwrite=True)
+        return KernelCovariance(solver.kernel, solver.noise, solver.X[full], L, X)
 
     @property
     def _full_rows(self) -> IntArray:

@@ -124,8 +124,8 @@ class CovarianceDecoder:
         return self.projected.prior.mean
 
     def decode(self, codes: Codes, known: KnownLabels | None = None) -> Decoded:
-        found = recover_covariance(codes.shared(), self.projected, known=known)
-        return Decoded(found.mean, found.variance, found.mean)
+        recovered = recover_covariance(codes.shared(), self.projected, known=known)
+        return Decoded(recovered.mean, recovered.variance, recovered.mean)
 
     def covariances(self, codes: Codes, known: KnownLabels | None = None) -> LabelCovariances:
         shape = codes.mean.shape[0], self.projected.prior.mean.size

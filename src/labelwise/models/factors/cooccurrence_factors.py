@@ -383,18 +383,18 @@ def _try(
     order = np.concatenate([kept, labels])
     truth, known = problem.Y[np.ix_(items, order)], problem.observed[np.ix_(items, order)]
     fit = prepare_fit(trial, settings)
-    found = {}
+    scores_after = {}
     for step, factors in enumerate(sweeps(settings, fit, first_factors(trial, settings, fit), max(n_sweeps)), 1):
         if step not in n_sweeps:
             continue
         scores = Learnt(fit, factors, transfer(settings, fit, factors)).scores(problem.X[items])  # (held, s)
         if labels.size:
             hidden = slice(kept.size, None)
-            found[step] = mean_precision(scores, truth, known)
-            found[step] += mean_precision(scores[:, hidden], truth[:, hidden], known[:, hidden])
+            scores_after[step] = mean_precision(scores, truth, known)
+            scores_after[step] += mean_precision(scores[:, hidden], truth[:, hidden], known[:, hidden])
         else:
-            found[step] = float((scores * truth - np.logaddexp(0, scores))[known].mean())
-    return found
+            scores_after[step] = float((scores * truth - np.logaddexp(0, scores))[known].mean())
+    return scores_after
 
 
 def mean_precision(scores: FloatArray, truth: BoolArray, known: BoolArray) -> float:

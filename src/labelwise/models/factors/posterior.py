@@ -195,21 +195,20 @@ class FoldedPosterior(GivenPosterior):
 
     def log_odds(self) -> FloatArray:
         """(n, q) log-odds at the moved factors; for a known label, what they say of it all the same."""
-        values, observed = (dense(matrix).astype(bool) for matrix in (self._values, self._observed))
-        return self._factor_beliefs.folded(values, observed)
+        return self._factor_beliefs.folded(*self._known)
 
     def scores(self) -> FloatArray:
         return np.where(self._factor_beliefs.scores() > -np.inf, self.log_odds(), -np.inf)
 
     def probabilities(self) -> FloatArray:
-        values, observed = (dense(matrix).astype(bool) for matrix in (self._values, self._observed))
+        values, observed = self._known
         return np.where(observed, values, expit(self._factor_beliefs.folded(values, observed)))
 
     def given(self, values: Any, observed: Any) -> FoldedPosterior:
         """With more labels known; the later answer counts where two are about the same label."""
-        newly = dense(observed).astype(bool)
-        merged = np.where(newly, dense(values).astype(bool), dense(self._values).astype(bool))
-        return FoldedPosterior(self._factor_beliefs, merged, dense(self._observed).astype(bool) | newly)
+        (before, known), newly = self._known, dense(observed).astype(bool)
+        merged = np.where(newly, dense(values).astype(bool), before)
+        return FoldedPosterior(self._factor_beliefs, merged, known | newly)
 
 
 def _roots(covariances: FloatArray) -> FloatArray:

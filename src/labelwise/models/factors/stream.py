@@ -22,7 +22,7 @@ from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.factors.model import FactorData, FactorFit, Factors
 from labelwise.numerics.factors.variational import FactorBeliefs, Side, VariationalFit, second_moments, update_rows
 from labelwise.numerics.gp.feature_regression import LARGEST_FACTOR, FeatureUncertainty
-from labelwise.numerics.linear_algebra import cholesky, dense, solve_lower, stack_rows
+from labelwise.numerics.linear_algebra import cholesky, dense, solve_cholesky, stack_rows
 from labelwise.numerics.weighted_ridge import View, row_chunks
 
 GUESS_PRECISION = 1.0  # of the bias of a label that was unseen at the fit: about four answers outweigh the guess
@@ -152,9 +152,9 @@ class StreamState:
         if self.fit.bias:
             top = sums.bias_tops + self.priors.bias_precisions * self.priors.biases
             bias = top / (sums.bias_bottoms + self.priors.bias_precisions)
-        found = replace(f, labels=labels, weights=solve_ridge(sums, p.features / p.items, f.weights), label_bias=bias)
+        factors = replace(f, labels=labels, weights=solve_ridge(sums, p.features / p.items, f.weights), label_bias=bias)
         doubt = None if self.doubt is None else (np.linalg.inv(precisions), self.doubt[1])
-        return replace(self, factors=found, sums=sums, doubt=doubt)._with_counts()
+        return replace(self, factors=factors, sums=sums, doubt=doubt)._with_counts()
 
     def seen_factors(self) -> Factors:
         """Those of the labels that have a row of counts, in its order; the items are not kept."""
@@ -198,15 +198,15 @@ class StreamState:
             beliefs = FactorBeliefs(rows, doubt[0][:0], doubt[0][self.priors.counted], doubt[1])
             beliefs = variational.update_count_biases(variational.update_columns(beliefs))
             rows, doubt = beliefs.means, (doubt[0], beliefs.columns)
-        found = replace(self.factors, columns=rows.columns, row_bias=rows.row_bias, column_bias=rows.column_bias)
-        return replace(self, factors=found, doubt=doubt)
+        factors = replace(self.factors, columns=rows.columns, row_bias=rows.row_bias, column_bias=rows.column_bias)
+        return replace(self, factors=factors, doubt=doubt)
 
 
 def solve_ridge(sums: ItemSums, penalty: float, start: FloatArray) -> FloatArray:
     """(d, k) (XᵀX + λI)⁻¹ XᵀU; a large, sparse XᵀX by conjugate gradients."""
     if not sp.issparse(sums.feature_gram):
         L = cholesky(sums.feature_gram + penalty * np.eye(len(sums.feature_gram)), overwrite=True)
-        return solve_lower(L, solve_lower(L, sums.feature_cross), transposed=True)
+        return solve_cholesky(L, sums.feature_cross)
     system = sums.feature_gram + penalty * sp.eye_array(len(start), format="csr")
     columns = zip(sums.feature_cross.T, start.T, strict=True)
     return np.column_stack([cg(system, right, x0=guess, rtol=1e-6)[0] for right, guess in columns])

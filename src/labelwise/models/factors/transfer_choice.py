@@ -95,11 +95,11 @@ class Answers:
 
     def variances(self, sums: SketchSums, counts: FloatArray, settings: SketchSettings, X: Any) -> FloatArray:
         """(n, k) of those labels' functions at the items X."""
-        found = np.zeros((X.shape[0], self.labels.size))
+        variances = np.zeros((X.shape[0], self.labels.size))
         for place, label in enumerate(self.labels):
             asked = self.X[np.flatnonzero(self.observed[:, label])]
-            found[:, place] = answer_variances(sums, counts[:, label], asked, answer_settings(settings), X)
-        return found
+            variances[:, place] = answer_variances(sums, counts[:, label], asked, answer_settings(settings), X)
+        return variances
 
 
 @dataclass(frozen=True, eq=False)

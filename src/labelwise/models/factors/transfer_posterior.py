@@ -38,22 +38,22 @@ class SketchRule:
     weights: FloatArray  # (d, labels with answers) of the features, from counts and answers together
 
     def scores(self, X: Any, labels: FloatArray) -> FloatArray:
-        found = self.sums.scores(X, labels, self.coefficients, self.settings)
+        scores = self.sums.scores(X, labels, self.coefficients, self.settings)
         if self.few.labels.size:
-            found[:, self.few.labels] = np.asarray(X @ self.weights)
-        return found
+            scores[:, self.few.labels] = np.asarray(X @ self.weights)
+        return scores
 
     def probabilities(self, scores: FloatArray) -> FloatArray:
         return self.link.probabilities(scores)
 
     def variances(self, X: Any, labels: FloatArray) -> FloatArray:
         """(n, u): the fewer counts of a label are known, the larger."""
-        found = np.empty((X.shape[0], self.counts.shape[1]))
+        variances = np.empty((X.shape[0], self.counts.shape[1]))
         for rows, members in same_known(~np.isnan(self.counts)):
-            found[:, members] = self.sums.variances(X, labels, self.settings, rows)[:, None]
+            variances[:, members] = self.sums.variances(X, labels, self.settings, rows)[:, None]
         if self.few.labels.size:
-            found[:, self.few.labels] = self.few.variances(self.sums, self.counts, self.settings, X)
-        return found
+            variances[:, self.few.labels] = self.few.variances(self.sums, self.counts, self.settings, X)
+        return variances
 
 
 @dataclass(frozen=True, eq=False)

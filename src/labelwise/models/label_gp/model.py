@@ -14,6 +14,7 @@ from labelwise.models.training_rows import TrainingRows
 from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.feature_scaling import learn_scaling
 from labelwise.numerics.gp.search import ChosenKernel, Fixed, KernelSearch, choose_parts
+from labelwise.numerics.user_input import check_at_least, check_choices
 
 KERNELS = ("auto", "linear", "rbf", "rbf+linear")
 
@@ -106,9 +107,9 @@ class LabelGP(LabelModel):
         scaling = learn_scaling(X, self.scale)
         rows, is_new = TrainingRows.none(self.n_labels_).add(X, Y, observed)
         prepared, priority = scaling(X[is_new]), rng.random(len(rows))
-        found = self._choose_kernel(prepared, rows, priority)
-        solver = make_solver(found.kernel, found.noise, prepared, rows.observed, self._limits(), priority)
-        self.log_evidence_ = found.score
+        chosen = self._choose_kernel(prepared, rows, priority)
+        solver = make_solver(chosen.kernel, chosen.noise, prepared, rows.observed, self._limits(), priority)
+        self.log_evidence_ = chosen.score
         return self._keep(FittedLabelGP.learn(scaling, rows, solver, self.rank))
 
     def partial_fit(self, X: Any, Y: Any, observed: Any = None, *, classes: Any = None) -> Self:
@@ -173,18 +174,12 @@ class LabelGP(LabelModel):
     def _check_parameters(self) -> None:
         if self.kernel not in KERNELS:
             raise ValueError(f"kernel must be one of {', '.join(KERNELS)}, got {self.kernel!r}")
-        if self.scale not in ("auto", "none"):
-            raise ValueError(f'scale must be "auto" or "none", got {self.scale!r}')
+        check_choices(self, scale=("auto", "none"))
         for name in ("noise_ratio", "length_scale"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ValueError(f"{name} must be positive, or None to be chosen by evidence, got {value!r}")
         if self.linear_share is not None and not 0 < self.linear_share < 1:
             raise ValueError(f"linear_share must lie between 0 and 1, or be None, got {self.linear_share!r}")
-        if not self.bias >= 0:
-            raise ValueError(f"bias must not be negative, got {self.bias!r}")
-        for name in ("n_search", "max_exact", "n_inducing"):
-            if getattr(self, name) < 2:
-                raise ValueError(f"{name} must be at least 2, got {getattr(self, name)!r}")
-        if self.rank < 0:
-            raise ValueError(f"rank must not be negative, got {self.rank!r}")
+        check_at_least(self, 0, "bias", "rank")
+        check_at_least(self, 2, "n_search", "max_exact", "n_inducing")

@@ -19,7 +19,7 @@ from labelwise.numerics.gp.feature_spaces import FeatureSpace, Fourier, Landmark
 from labelwise.numerics.gp.kernel_solver import IterativeSolver, KernelSolver, group_labels
 from labelwise.numerics.gp.kernels import Kernel
 from labelwise.numerics.label_correlation import LabelCorrelation, label_covariance, low_rank, shrunk_correlation
-from labelwise.numerics.linear_algebra import cholesky, stack_rows
+from labelwise.numerics.linear_algebra import add_diagonal, cholesky, stack_rows
 from labelwise.posterior import LabelCovariances, LabelPosterior
 from labelwise.posterior.gaussian import FeatureCovariance, KernelCovariance, calibrated_covariances, draw_probabilities
 
@@ -107,8 +107,8 @@ class FittedLabelGP:
         rates, answers = base_rates(rows.Y, rows.observed), rows.observed.sum(axis=0)
         centre = np.where(answers > 0, rows.Y.sum(axis=0) / np.maximum(answers, 1), rates)
         if changed.size:
-            found, left_out = _solve(rows, solver, centre, changed, solution[:, changed])
-            solution[:, changed], loo_means[:, changed] = found, left_out
+            fresh, left_out = _solve(rows, solver, centre, changed, solution[:, changed])
+            solution[:, changed], loo_means[:, changed] = fresh, left_out
         link, thresholds = _calibrate(rows, loo_means, rates, centre)
         weights = solver.weights(solution)
         return cls(scaling, rows, solver, rank, centre, rates, solution, loo_means, weights, link, thresholds)
@@ -176,9 +176,7 @@ class FittedLabelGP:
             for group in self.solver.groups:
                 if np.array_equal(group.core, self.full_rows):
                     return X, group.core_factor.L
-        C = self.kernel(X)
-        C[np.diag_indices_from(C)] += self.noise
-        return X, cholesky(C, overwrite=True)
+        return X, cholesky(add_diagonal(self.kernel(X), self.noise), overwrite=True)
 
     @cached_property
     def full_rows_gram(self) -> FloatArray:
@@ -199,8 +197,8 @@ def _solve(
     _, first, member = distinct_columns(masks)
     right_side = np.hstack([np.where(masks, y - c, 0.0), masks[:, first]])
     begin = np.hstack([start, np.zeros((len(rows), first.size))])
-    found = solver.solve(right_side, np.concatenate([labels, labels[first]]), begin)
-    alpha, beta = found[:, : labels.size], found[:, labels.size :][:, member]
+    Cinv_y1 = solver.solve(right_side, np.concatenate([labels, labels[first]]), begin)
+    alpha, beta = Cinv_y1[:, : labels.size], Cinv_y1[:, labels.size :][:, member]
     c_without = centre_without(y, c, masks.sum(axis=0))
     return alpha, y - (alpha - (c_without - c) * beta) / solver.precision_diagonal[:, labels]
 

@@ -237,11 +237,11 @@ def describe_components(
     """The components of one mixture, from (k, q) and (n, k), the largest first."""
     sizes = responsibilities.sum(axis=0)  # (k,)
     base_rates = sizes @ label_probabilities / sizes.sum()  # (q,)
-    found = []
+    components = []
     for k in np.argsort(-sizes, kind="stable"):
         labels = np.argsort(-label_probabilities[k], kind="stable")[:n_labels]
         items = np.argsort(-responsibilities[:, k], kind="stable")[:n_items]
-        found.append(
+        components.append(
             Component(
                 size=float(sizes[k]),
                 share=float(sizes[k] / sizes.sum()),
@@ -252,4 +252,4 @@ def describe_components(
                 responsibilities=responsibilities[items, k],
             )
         )
-    return found
+    return components

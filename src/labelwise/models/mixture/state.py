@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 from scipy.special import softmax
 
 from labelwise.models.label_gp.posterior import Solver
@@ -16,7 +15,7 @@ from labelwise.models.training_rows import TrainingRows
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.feature_scaling import FeatureScaling
 from labelwise.numerics.gp.feature_spaces import FeatureSpace, Fourier, Landmarks, Part, array_parts
-from labelwise.numerics.linear_algebra import cholesky
+from labelwise.numerics.linear_algebra import add_diagonal, cholesky, dense
 from labelwise.numerics.mixture.bernoulli_mixture import (
     MixtureState,
     mixture_factor,
@@ -131,9 +130,7 @@ class FittedMixture:
     def _trained(self) -> tuple[Any, FloatArray]:
         """Training rows, at most MOST_ROWS in equal steps, and the factor of their covariance with noise."""
         X = self.X[:: -(-self.X.shape[0] // MOST_ROWS)]
-        K = self.hyper.kernel(X)
-        K.ravel()[:: K.shape[0] + 1] += self.hyper.noise
-        return X, cholesky(K, overwrite=True)
+        return X, cholesky(add_diagonal(self.hyper.kernel(X), self.hyper.noise), overwrite=True)
 
     def latent(self, X: Any, dtype: Any = np.float64) -> tuple[FloatArray, FloatArray]:
         """Means and variances (n, c) of the gates' Gaussian processes at prepared items; variances in `dtype`."""
@@ -155,8 +152,8 @@ class FittedMixture:
         if self.gates is None:
             return GateMoments(np.ones((X.shape[0], 1)), np.zeros((X.shape[0], 1)))
         mean, variance = self.latent(X, np.float32 if rough else np.float64)
-        found = [self._rule(mean[:, part], variance[:, part], rough) for part in self.parts]
-        return GateMoments(*(np.hstack(each) for each in zip(*found, strict=True)))
+        by_restart = [self._rule(mean[:, part], variance[:, part], rough) for part in self.parts]
+        return GateMoments(*(np.hstack(each) for each in zip(*by_restart, strict=True)))
 
     def _rule(self, mean: FloatArray, variance: FloatArray, rough: bool) -> GateMoments:
         if rough or self.rule == "probit":
@@ -263,11 +260,7 @@ class MixturePosterior(LabelPosterior):
         return self._weights
 
     def probabilities(self) -> FloatArray:
-        p = self._weights @ self._theta
-        if self._known is None:
-            return p
-        values, observed = self._known_arrays()
-        return np.where(observed, values, p)
+        return self._with_known(self._weights @ self._theta)
 
     def rows(self, rows: npt.NDArray[np.intp] | slice) -> MixturePosterior:
         known = None if self._known is None else (self._known[0][rows], self._known[1][rows])
@@ -284,7 +277,7 @@ class MixturePosterior(LabelPosterior):
         self._check_known(values, observed)
         if self._known is not None:
             before, known = self._known_arrays()
-            values, observed = _booleans(values), _booleans(observed)
+            values, observed = dense(values).astype(bool), dense(observed).astype(bool)
             values, observed = np.where(observed, values, before), observed | known
         return MixturePosterior(self._fitted, self._X, rough=self._rough, known=(values, observed))
 
@@ -316,11 +309,7 @@ class MixturePosterior(LabelPosterior):
         """(s, n, q): a component drawn for each item, then its labels, so that dependence is the mixture's own."""
         edges = np.cumsum(self._weights, axis=1)[:, :-1]  # (n, c - 1)
         component = (rng.random((n_samples, self.n_items, 1)) > edges).sum(axis=2)  # (s, n)
-        drawn = rng.random((n_samples, self.n_items, self.n_labels)) < self._theta[component]
-        if self._known is None:
-            return drawn
-        values, observed = self._known_arrays()
-        return np.where(observed, values, drawn)
+        return self._with_known(rng.random((n_samples, self.n_items, self.n_labels)) < self._theta[component])
 
     def sample_probabilities(self, n_samples: int, rng: np.random.Generator) -> FloatArray:
         """(s, n, q) probabilities under draws of a restart, its gates and its label probabilities.
@@ -337,10 +326,7 @@ class MixturePosterior(LabelPosterior):
             if self._known is not None:
                 gates = _normalised(gates * np.exp(self._fit_of_known[:, part]))
             drawn[samples] = gates @ theta
-        if self._known is None:
-            return drawn
-        values, observed = self._known_arrays()
-        return np.where(observed, values, drawn)
+        return self._with_known(drawn)
 
     def _sample_gates(self, part: slice, n_samples: int, rng: np.random.Generator) -> FloatArray:
         """(s, n, k). The regression gate has one variance v per item: its draws are Dirichlet, with v / (v + noise)
@@ -363,11 +349,11 @@ class MixturePosterior(LabelPosterior):
 
     def _known_arrays(self) -> tuple[BoolArray, BoolArray]:
         assert self._known is not None
-        return _booleans(self._known[0]), _booleans(self._known[1])
+        return dense(self._known[0]).astype(bool), dense(self._known[1]).astype(bool)
 
-
-def _booleans(matrix: Any) -> BoolArray:
-    return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix, dtype=bool)
+    def _with_known(self, believed: Any) -> Any:
+        """Beliefs or draws (..., n, q), with the known labels in their places."""
+        return believed if self._known is None else np.where(*reversed(self._known_arrays()), believed)
 
 
 def _normalised(gates: FloatArray) -> FloatArray:

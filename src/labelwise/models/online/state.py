@@ -51,11 +51,11 @@ class LabelBlock:
         self.counts = np.zeros((2, columns))
         self.counts[:, : counts.shape[1]] = counts
 
-    def copy(self, n_rows: int) -> LabelBlock:
-        """The same again, with the same room; only the first `n_rows` rows are touched."""
+    def copy(self, n_rows: int, room: int) -> LabelBlock:
+        """The first `n_rows` rows again, with this room; no others are touched."""
         twin = LabelBlock(self.first, self.weights.dtype)
         twin.n_labels, twin.counts = self.n_labels, self.counts.copy()
-        twin.weights = _aligned(self.weights.shape, self.weights.dtype)
+        twin.weights = _aligned((room, *self.weights.shape[1:]), self.weights.dtype)
         twin.weights[:n_rows] = self.weights[:n_rows]
         return twin
 
@@ -241,7 +241,7 @@ class OnlineState:
         """The same again: learning one leaves the other as it is."""
         twin = copy(self)
         twin.row_of, twin.last, twin.bias = self.row_of.copy(), self.last.copy(), self.bias.copy()
-        twin.blocks = [block.copy(self.n_rows) for block in self.blocks]
+        twin.blocks = [block.copy(self.n_rows, len(block.weights)) for block in self.blocks]
         return twin
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
@@ -255,12 +255,7 @@ class OnlineState:
         self.set_counts(*arrays["counts"])
 
     def __getstate__(self) -> dict[str, Any]:
-        blocks = []
-        for block in self.blocks:  # the reserve stays behind
-            kept = LabelBlock(block.first, self.dtype)
-            kept.n_labels, kept.counts = block.n_labels, block.counts
-            kept.weights = block.weights[: self.n_rows].copy()
-            blocks.append(kept)
+        blocks = [block.copy(self.n_rows, self.n_rows) for block in self.blocks]  # the reserve stays behind
         return {**self.__dict__, "blocks": blocks}
 
 

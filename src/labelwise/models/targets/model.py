@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -28,7 +28,12 @@ from labelwise.numerics.feature_scaling import learn_scaling
 from labelwise.numerics.gp.kernels import inner_products
 from labelwise.numerics.gp.target_kernel import Products
 from labelwise.numerics.linear_algebra import stack_rows
-from labelwise.numerics.recovery.label_codes import KnownLabels, addressed_projection, identity_projection
+from labelwise.numerics.recovery.label_codes import (
+    KnownLabels,
+    addressed_projection,
+    given_projection,
+    identity_projection,
+)
 from labelwise.numerics.user_input import check_at_least, check_choices, check_positive
 
 CHOICES = {
@@ -247,19 +252,8 @@ class OrthogonalTargetGP(LabelModel):
         added = X if is_new.size == X.shape[0] else X[is_new]
         prepared = stack_rows(old.X, old.scaling(added)) if is_new.size else old.X
         priority = np.concatenate([old.priority, self._later(len(old.rows), is_new.size)])
-        return TargetState(
-            old.settings,
-            old.scaling,
-            rows,
-            prepared,
-            old.projection,
-            old.directions,
-            old.groups,
-            old.products,
-            full_rows(rows.observed, old.full),
-            priority,
-            old.search,
-        )
+        full = full_rows(rows.observed, old.full)
+        return replace(old, rows=rows, X=prepared, full=full, priority=priority)
 
     def _searched(self, state: TargetState) -> TargetState:
         """The state with targets and kernels learnt from all its rows, starting from the present ones."""
@@ -267,18 +261,8 @@ class OrthogonalTargetGP(LabelModel):
         before = LearntTargets(state.directions, state.groups)
         rng = np.random.default_rng([len(state.rows), 1])
         learnt = learn_targets(state.settings, state.labels, products, state.projection, before, rng)
-        return TargetState(
-            state.settings,
-            state.scaling,
-            state.rows,
-            state.X,
-            state.projection,
-            *learnt,
-            products,
-            state.full,
-            state.priority,
-            TargetSearch(state.rows.observed.sum(axis=1)),
-        )
+        search = TargetSearch(state.rows.observed.sum(axis=1))
+        return replace(state, **learnt._asdict(), products=products, search=search)
 
     def _later(self, n_before: int, n: int) -> FloatArray:
         """Priorities of rows that come later: by their number alone, so that pieces equal one batch."""
@@ -295,10 +279,7 @@ class OrthogonalTargetGP(LabelModel):
 
     def _make_projection(self, q: int, seed: int) -> FloatArray:
         if not isinstance(self.projection, str):
-            Phi: FloatArray = np.asarray(self.projection, dtype=np.float64)
-            if Phi.ndim != 2 or Phi.shape[1] != q or Phi.shape[0] == 0 or not np.isfinite(Phi).all():
-                raise ValueError(f"projection must be a finite (c, {q}) array, one column per label, got {Phi.shape}")
-            return Phi
+            return given_projection(self.projection, q)
         few = self.projection == "auto" and q <= FEW_LABELS and self.n_compressed is None
         if self.projection == "identity" or few or q == 1:
             if self.projection == "identity" and self.n_compressed is not None:

@@ -17,7 +17,7 @@ from labelwise.numerics.arrays import FloatArray, IntArray
 from labelwise.numerics.gp.feature_spaces import FeatureSpace, Fourier, Landmarks, Part, array_parts
 from labelwise.numerics.gp.kernels import Kernel
 from labelwise.numerics.gp.pool_variances import PoolVariances
-from labelwise.numerics.linear_algebra import cholesky
+from labelwise.numerics.linear_algebra import add_diagonal, cholesky
 from labelwise.posterior import ItemCovariance, LabelCovariances, LabelPosterior, TargetGroup
 from labelwise.posterior.gaussian import KernelCovariance, calibrated_covariances, draw_probabilities
 
@@ -119,9 +119,8 @@ class OrthogonalTargetPosterior(LabelPosterior):
 
 def _kernel_covariance(state: TargetState, group: KernelGroup, X: Any) -> KernelCovariance:
     known, noise = state.X[state.full], float(np.median(group.ratios))
-    C = group.kernel(known)
-    C[np.diag_indices_from(C)] += noise
-    return KernelCovariance(group.kernel, noise, known, cholesky(C, overwrite=True), X)
+    L = cholesky(add_diagonal(group.kernel(known), noise), overwrite=True)
+    return KernelCovariance(group.kernel, noise, known, L, X)
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ from labelwise.numerics.gp.target_kernel import (
     tied_evidence,
     with_noise,
 )
-from labelwise.numerics.linear_algebra import cholesky, inverse_diagonal, solve_lower
+from labelwise.numerics.linear_algebra import add_diagonal, cholesky, inverse_diagonal, solve_cholesky, solve_lower
 
 BLOCK = 2048  # items whose kernel to the training rows is held at once
 Optimizer = Literal["lbfgs", "simplex", "bayes", "gradient"]
@@ -84,13 +84,13 @@ def search_groups(
     if options.gp == "shared":
         varies = targets[:, np.any(targets != 0, axis=0)]
         prior = shape_start(centre)
-        found = minimise(
+        minimum = minimise(
             lambda psi: shared_evidence(products, varies, psi, prior, options.noise_ratio)[0],
             _first(starts, prior),
             options,
             rng,
         )
-        return (_with_scales(shape_kernel(found.point), products, targets, options, found.point, found.value),)
+        return (_with_scales(shape_kernel(minimum.point), products, targets, options, minimum.point, minimum.value),)
     groups = []
     for g in range(k):
         start = centre if starts is None or starts[0].size != centre.size else starts[g]
@@ -110,11 +110,11 @@ def _search_alone(
 ) -> tuple[FloatArray, float]:
     """The five hyper-parameters of one target and their loss."""
     if options.noise_ratio is None:
-        found = minimise(partial(separate_evidence, products, target, centre=centre), start, options, rng)
-        return found.point, found.value
+        minimum = minimise(partial(separate_evidence, products, target, centre=centre), start, options, rng)
+        return minimum.point, minimum.value
     evidence = partial(tied_evidence, products, target, centre=centre, noise_ratio=options.noise_ratio)
-    found = minimise(evidence, start[:4], options, rng)
-    return with_noise(found.point, options.noise_ratio), found.value
+    minimum = minimise(evidence, start[:4], options, rng)
+    return with_noise(minimum.point, options.noise_ratio), minimum.value
 
 
 def minimise(
@@ -160,19 +160,16 @@ def _linear_kernel(products: Products) -> Kernel:
 def _with_scales(
     kernel: Kernel, products: Products, targets: FloatArray, options: SearchOptions, point: FloatArray, loss: float
 ) -> KernelGroup:
-    found = ShapeSpectrum.of(kernel_matrix(kernel, products), targets).best_scales(options.noise_ratio)
+    best = ShapeSpectrum.of(kernel_matrix(kernel, products), targets).best_scales(options.noise_ratio)
     varies = np.any(targets != 0, axis=0)
-    typical = np.median(found.ratios[varies]) if varies.any() else found.ratios  # the others have no noise to speak of
-    ratios = np.where(varies, found.ratios, typical)
-    return KernelGroup(kernel, np.arange(targets.shape[1]), found.scales, ratios, point, loss)
+    typical = np.median(best.ratios[varies]) if varies.any() else best.ratios  # the others have no noise to speak of
+    ratios = np.where(varies, best.ratios, typical)
+    return KernelGroup(kernel, np.arange(targets.shape[1]), best.scales, ratios, point, loss)
 
 
 def kernel_matrix(kernel: Kernel, products: Products) -> Any:
     """(n, n) from cached products instead of from the rows."""
-    K = kernel.linear * products.inner + kernel.bias
-    if kernel.rbf:
-        K += kernel.rbf * np.exp(products.distances / (-2 * kernel.length_scale**2))
-    return K
+    return kernel.of_products(products.inner, products.distances)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,15 +195,13 @@ class _SameRows:
 
     def factor(self) -> FloatArray:
         """(m, m) lower, of a single target."""
-        C = self.matrix
-        C[np.diag_indices_from(C)] += self.ratios[0]
-        return cholesky(C, overwrite=True)
+        return cholesky(add_diagonal(self.matrix, self.ratios[0]), overwrite=True)
 
     def weights(self) -> FloatArray:
         """(m, j) what a kernel row multiplies to give means."""
         if self.ratios.size > 1:
             return self.spectrum.weights(self.ratios)
-        return _solve(self.factor(), self.targets)
+        return solve_cholesky(self.factor(), self.targets)
 
     def explained(self, K: FloatArray) -> FloatArray:
         """(b, j) what the rows take from the variances of items, whose kernels with all rows are K (n, b)."""
@@ -224,7 +219,7 @@ class _SameRows:
             ones = Q @ (Q.sum(axis=0)[:, None] / spread)
         else:
             L = self.factor()
-            Cinv_y1 = _solve(L, np.hstack([self.targets, np.ones((self.rows.size, 1))]))
+            Cinv_y1 = solve_cholesky(L, np.hstack([self.targets, np.ones((self.rows.size, 1))]))
             precision, weights, ones = inverse_diagonal(L)[:, None], Cinv_y1[:, :1], Cinv_y1[:, 1:]
         mean = self.targets - weights / precision
         mean += (1 - ones / precision) / max(self.rows.size - 1, 1) * self.targets
@@ -330,7 +325,3 @@ class TargetRegression:
         for group, part in zip(self.groups, parts, strict=True):
             result[:, group.group.targets] = part
         return result
-
-
-def _solve(L: FloatArray, B: FloatArray) -> FloatArray:
-    return solve_lower(L, solve_lower(L, B), transposed=True)

@@ -29,14 +29,20 @@ from labelwise.numerics.feature_scaling import FeatureScaling
 from labelwise.numerics.gp.kernels import inner_products
 from labelwise.numerics.gp.target_kernel import Products, ShapeSpectrum
 from labelwise.numerics.label_correlation import LabelCorrelation, low_rank
-from labelwise.numerics.recovery.bayesian_pca import Directions, empirical_pca, plain_pca, variational_pca
 from labelwise.numerics.recovery.gaussian_recovery import (
     LabelPrior,
     posterior_covariance,
     project_prior,
     shrunk_label_prior,
 )
-from labelwise.numerics.recovery.label_codes import KnownLabels, encode
+from labelwise.numerics.recovery.label_codes import (
+    Directions,
+    KnownLabels,
+    empirical_pca,
+    encode,
+    plain_pca,
+    variational_pca,
+)
 from labelwise.numerics.recovery.row_completion import FilledCodes, fill_codes, is_identity, telling_rows
 
 SEARCH_ROWS = 600  # kernels, scales and noises are searched on at most so many rows, drawn at random
@@ -203,8 +209,8 @@ class TargetState:
         centre, spread = float(counts.mean()), float(counts.std())
         y = ((counts - centre) / (spread if spread > 0 else 1.0))[:, None]
         kernel, products = self.regression.kernel, self.all_products.take(rows)
-        found = ShapeSpectrum.of(kernel_matrix(kernel, products), y).best_scales()
-        group = KernelGroup(kernel, np.zeros(1, dtype=np.intp), found.scales, found.ratios, np.empty(0), np.nan)
+        best = ShapeSpectrum.of(kernel_matrix(kernel, products), y).best_scales()
+        group = KernelGroup(kernel, np.zeros(1, dtype=np.intp), best.scales, best.ratios, np.empty(0), np.nan)
         return GroupRegression(group, self.X[rows], products, y, np.ones_like(y, dtype=bool)), centre, spread
 
 

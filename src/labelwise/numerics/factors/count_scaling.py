@@ -68,10 +68,10 @@ def count_correlation(counts: FloatArray, own: FloatArray) -> float:
     """
     i, j = np.triu_indices(counts.shape[0], k=1)
     a, b = counts[i, j], own[i, j]
-    both = ~(np.isnan(a) | np.isnan(b))
-    if both.sum() < 3 or np.ptp(a[both]) == 0 or np.ptp(b[both]) == 0:
+    known = ~(np.isnan(a) | np.isnan(b))
+    if known.sum() < 3 or np.ptp(a[known]) == 0 or np.ptp(b[known]) == 0:
         return float("nan")
-    return float(np.corrcoef(a[both], b[both])[0, 1])
+    return float(np.corrcoef(a[known], b[known])[0, 1])
 
 
 def check_counts(counts: Any, n_labels: int) -> FloatArray:
@@ -83,19 +83,19 @@ def check_counts(counts: Any, n_labels: int) -> FloatArray:
     >>> check_counts([[4, 1, 0], [1, 2, 0], [0, 0, 0]], 3)
     array([[ 4.,  1., nan], [ 1.,  2., nan], [nan, nan, nan]])
     """
-    found = np.array(counts, dtype=np.float64)
-    if found.shape != (n_labels, n_labels):
-        raise ValueError(f"cooccurrence has shape {found.shape}, expected (labels, labels) = {(n_labels, n_labels)}")
-    if np.isinf(found).any() or (found < 0).any():
-        wrong = found[np.isinf(found) | (found < 0)][0]
+    checked = np.array(counts, dtype=np.float64)
+    if checked.shape != (n_labels, n_labels):
+        raise ValueError(f"cooccurrence has shape {checked.shape}, expected (labels, labels) = {(n_labels, n_labels)}")
+    if np.isinf(checked).any() or (checked < 0).any():
+        wrong = checked[np.isinf(checked) | (checked < 0)][0]
         raise ValueError(f"cooccurrence must hold counts, 0 or more, and NaN where unknown; got {wrong!r}")
-    if not np.allclose(found, found.T, equal_nan=True):
-        i, j = (int(k[0]) for k in np.nonzero(~np.isclose(found, found.T, equal_nan=True)))
-        raise ValueError(f"cooccurrence is not symmetric: {found[i, j]} at ({i}, {j}), {found[j, i]} at ({j}, {i})")
-    never = ~(found > 0).any(axis=1)
-    found[never], found[:, never] = np.nan, np.nan
-    found[np.diag_indices_from(found)] = np.where(found.diagonal() == 0, np.nan, found.diagonal())
-    return found
+    if not np.allclose(checked, checked.T, equal_nan=True):
+        i, j = (int(k[0]) for k in np.nonzero(~np.isclose(checked, checked.T, equal_nan=True)))
+        raise ValueError(f"cooccurrence is not symmetric: {checked[i, j]} at ({i}, {j}), {checked[j, i]} at ({j}, {i})")
+    never = ~(checked > 0).any(axis=1)
+    checked[never], checked[:, never] = np.nan, np.nan
+    checked[np.diag_indices_from(checked)] = np.where(checked.diagonal() == 0, np.nan, checked.diagonal())
+    return checked
 
 
 @dataclass(frozen=True, eq=False)

@@ -295,8 +295,8 @@ def regress_labels(f: Factors, penalty: float, *, bias: bool = True) -> Transfer
 
     Equations 8 and 20 of the paper have [v] on [β] alone, which is `bias=False`.
     """
-    found = _regression(f, penalty, bias=bias)[len(f.labels) :]
-    return Transferred(found[:, :-1], found[:, -1])
+    regressed = _regression(f, penalty, bias=bias)[len(f.labels) :]
+    return Transferred(regressed[:, :-1], regressed[:, -1])
 
 
 def transfer_residuals(f: Factors, penalty: float, *, bias: bool = True) -> FloatArray:
@@ -371,12 +371,12 @@ def fit_rows(
     >>> found.round(4)  # the log-odds of 3 in 4
     array([[1.0986]])
     """
-    found = np.zeros((len(trials), F.shape[1]))
+    rows = np.zeros((len(trials), F.shape[1]))
     moving = 0
     size = max(1, GRAM_CHUNK // (F.shape[1] * sum(F.shape)))
     for start in range(0, len(trials), size):
         part = slice(start, start + size)
-        found[part], open_rows = _newton(F, successes[part], trials[part], offset, penalty)
+        rows[part], open_rows = _newton(F, successes[part], trials[part], offset, penalty)
         moving += open_rows
     if moving:
         warnings.warn(
@@ -386,7 +386,7 @@ def fit_rows(
             ConvergenceWarning,
             stacklevel=2,
         )
-    return found
+    return rows
 
 
 def _newton(

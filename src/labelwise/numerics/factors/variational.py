@@ -98,10 +98,10 @@ class VariationalFit:
     def update_count_biases(self, q: FactorBeliefs) -> FactorBeliefs:
         if not self.fit.bias or self.fit.data.counts is None:
             return q
-        found = self._biases(q.means.row_bias, self._label_sides(q)[1], q.means.labels, q.labels)
-        q = replace(q, means=replace(q.means, row_bias=found))
-        found = self._biases(q.means.column_bias, self._column_sides(q)[0], q.means.columns, q.columns)
-        return replace(q, means=replace(q.means, column_bias=found))
+        bias = self._biases(q.means.row_bias, self._label_sides(q)[1], q.means.labels, q.labels)
+        q = replace(q, means=replace(q.means, row_bias=bias))
+        bias = self._biases(q.means.column_bias, self._column_sides(q)[0], q.means.columns, q.columns)
+        return replace(q, means=replace(q.means, column_bias=bias))
 
     def _item_sides(self, q: FactorBeliefs) -> list[Side]:
         return [Side(self.fit.item_view(q.means), q.labels)]
@@ -115,8 +115,8 @@ class VariationalFit:
     def _update_biases(self, q: FactorBeliefs) -> FactorBeliefs:
         if not self.fit.bias:
             return q
-        found = self._biases(q.means.label_bias, self._label_sides(q)[0], q.means.labels, q.labels)
-        return self.update_count_biases(replace(q, means=replace(q.means, label_bias=found)))
+        bias = self._biases(q.means.label_bias, self._label_sides(q)[0], q.means.labels, q.labels)
+        return self.update_count_biases(replace(q, means=replace(q.means, label_bias=bias)))
 
     def _biases(self, bias: FloatArray, side: Side, A: FloatArray, covariances: FloatArray) -> FloatArray:
         """Σ (κ − ω (mean of ψ without the bias)) / (Σ ω + λ₀), row by row."""
@@ -158,7 +158,7 @@ def update_rows(
     """New means and covariances of rows (means, covariances) given what is believed of the other sides."""
     A, covariances = rows
     k = A.shape[1]
-    means, found = np.empty_like(A), np.empty_like(covariances)
+    means, new_covariances = np.empty_like(A), np.empty_like(covariances)
     others = [side.second_moments for side in sides]
     width = max(k * k, sum(side.view.factors.shape[0] for side in sides))
     for part in row_chunks(len(A), width):
@@ -169,9 +169,9 @@ def update_rows(
             weights = some.weights(A[part], covariances[part])
             precision += weights @ moments
             right = right + (some.centred() - weights * some.offsets()) @ some.view.factors
-        found[part] = np.linalg.inv(precision.reshape(-1, k, k))
-        means[part] = np.einsum("nij,nj->ni", found[part], right)
-    return means, found
+        new_covariances[part] = np.linalg.inv(precision.reshape(-1, k, k))
+        means[part] = np.einsum("nij,nj->ni", new_covariances[part], right)
+    return means, new_covariances
 
 
 def second_moments(A: FloatArray, covariances: FloatArray) -> FloatArray:

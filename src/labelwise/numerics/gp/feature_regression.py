@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +12,7 @@ from scipy.linalg import lapack
 
 from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.gp.kernels import squared_norms
-from labelwise.numerics.linear_algebra import cholesky, dense
+from labelwise.numerics.linear_algebra import add_diagonal, cholesky, dense, solve_columns
 
 LARGEST_FACTOR = 5000  # rows of a system that is factored; larger ones are solved by conjugate gradients
 STEPS, TOLERANCE = 30, 1e-6  # of those: at most, and the residual to stop at, against the right side
@@ -62,54 +61,24 @@ class FeatureRegression:
         return np.asarray(self.X @ W)
 
     def _conjugate_gradients(self, right: FloatArray, start: FloatArray | None) -> FloatArray:
-        diagonal = self._column_norms() + self.penalty  # (d,)
-        return ridge_gradients(right, self._multiply, diagonal, start, steps=self._steps, tolerance=self._tolerance)
+        diagonal = (column_norms(self.X).astype(self.X.dtype) + self.penalty)[:, None]  # (d, 1)
+        how = {"start": start, "steps": self._steps, "tolerance": self._tolerance}
+        return solve_columns(self._multiply, right, diagonal, **how)
 
     def _multiply(self, P: FloatArray) -> FloatArray:
         return np.asarray(self._transposed @ (self.X @ P)) + self.penalty * P
 
-    def _column_norms(self) -> FloatArray:
-        squared = self.X.multiply(self.X) if sp.issparse(self.X) else self.X * self.X
-        return np.asarray(squared.sum(axis=0)).ravel().astype(self.X.dtype)
 
-
-def ridge_gradients(
-    right: FloatArray,
-    multiply: Callable[[FloatArray], FloatArray],
-    diagonal: FloatArray,
-    start: FloatArray | None = None,
-    *,
-    steps: int = STEPS,
-    tolerance: float = TOLERANCE,
-) -> FloatArray:
-    """(d, k) towards (XᵀX + λI) W = right by conjugate gradients, a step length per factor.
-
-    Each step lowers the ridge loss, so stopping early is still an improvement.
-    """
-    W = np.zeros_like(right) if start is None else start.copy()
-    residual = right - multiply(W)
-    goal = tolerance * np.linalg.norm(right, axis=0)
-    z = residual / diagonal[:, None]
-    p, rz = z, np.einsum("dk,dk->k", residual, z)
-    tiny = np.finfo(right.dtype).tiny
-    for _ in range(steps):
-        if (np.linalg.norm(residual, axis=0) <= goal).all():
-            break
-        Hp = multiply(p)
-        length = rz / np.maximum(np.einsum("dk,dk->k", p, Hp), tiny)
-        W += length * p
-        residual = residual - length * Hp
-        z = residual / diagonal[:, None]
-        rz, before = np.einsum("dk,dk->k", residual, z), rz
-        p = z + (rz / np.maximum(before, tiny)) * p
-    return W
+def column_norms(X: Any) -> FloatArray:
+    """(d,) squared lengths of the columns of X."""
+    squares = X.multiply(X) if sp.issparse(X) else X * X
+    return np.asarray(squares.sum(axis=0)).ravel()
 
 
 def ridge_inverse(gram: FloatArray, penalty: float) -> FloatArray:
     """(G + λI)⁻¹ from its Cholesky factor, in half the time of solving for the columns of I; G is overwritten."""
-    gram[np.diag_indices_from(gram)] += penalty
-    half, _ = lapack.dpotri(cholesky(gram, overwrite=True), lower=1)
-    return np.tril(half) + np.tril(half, -1).T
+    lower, _ = lapack.dpotri(cholesky(add_diagonal(gram, penalty), overwrite=True), lower=1)
+    return np.tril(lower) + np.tril(lower, -1).T
 
 
 class FeatureUncertainty:

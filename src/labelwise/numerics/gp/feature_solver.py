@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray, distinct_columns
 from labelwise.numerics.gp.kernels import Kernel
-from labelwise.numerics.linear_algebra import cholesky, dense, solve_lower, stack_rows
+from labelwise.numerics.linear_algebra import cholesky, dense, solve_cholesky, solve_lower, stack_rows
 
 BLOCK = 4096  # rows whose dense features are held at once
 JITTER = 1e-8  # added to the inducing rows' kernel, relative to its diagonal: they may be duplicates
@@ -122,7 +122,7 @@ class FeatureSolver:
             if columns.size and rows.size:
                 phi, b = self._rows(rows), right_side[np.ix_(rows, columns)]
                 L = cholesky(mask.gram)
-                w = solve_lower(L, solve_lower(L, phi.T @ b), transposed=True)  # (D, columns)
+                w = solve_cholesky(L, phi.T @ b)  # (D, columns)
                 solution[np.ix_(rows, columns)] = (b - phi @ w) / self.noise
         return solution
 

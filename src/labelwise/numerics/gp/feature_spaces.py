@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from labelwise.numerics.arrays import FloatArray, IntArray
 from labelwise.numerics.gp.feature_solver import LinearMap, NystromMap
 from labelwise.numerics.gp.kernels import Kernel, squared_norms
-from labelwise.numerics.information.blocks import Block
+from labelwise.numerics.information.blocks import RowBlock
 from labelwise.numerics.linear_algebra import dense
 
 PART = 8192  # rows mapped into features at a time
@@ -154,7 +154,7 @@ class FeatureBlock:
         return self.space(self.part.load(rows))
 
 
-def feature_blocks(parts: Sequence[Part], space: FeatureSpace) -> list[Block]:
+def feature_blocks(parts: Sequence[Part], space: FeatureSpace) -> list[RowBlock]:
     """A pool as blocks of the streamed engine."""
     return [FeatureBlock(part, space) for part in parts]
 

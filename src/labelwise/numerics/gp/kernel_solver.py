@@ -18,7 +18,7 @@ import numpy as np
 from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray, distinct_columns
 from labelwise.numerics.gp.feature_solver import FeatureSolver
 from labelwise.numerics.gp.kernels import Kernel
-from labelwise.numerics.linear_algebra import CholeskyFactor, solve_lower, solve_masked, stack_rows
+from labelwise.numerics.linear_algebra import CholeskyFactor, add_diagonal, solve_lower, solve_masked, stack_rows
 
 CORE_SHARES, WORTH_A_GROUP = (0.5, 0.7, 0.9, 0.97), 1.5
 BLOCK, BLOCK_NUMBERS = 1024, 2**20  # so many rows of a pool, or numbers, of its kernel to the training rows at once
@@ -99,9 +99,7 @@ class KernelSolver:
     def _covariance(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """C[rows, columns]; the two are the same array or have no row in common."""
         if rows is columns:
-            C = self.kernel(self.X[rows])
-            C[np.diag_indices_from(C)] += self.noise
-            return C
+            return add_diagonal(self.kernel(self.X[rows]), self.noise)
         return self.kernel(self.X[rows], self.X[columns])
 
     def _with_precision(self, labels: IntArray) -> KernelSolver:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numba import njit
 
 from labelwise.numerics.arrays import FloatArray
+from labelwise.numerics.blocks import join_columns
 
 FAR = 1e3  # times their spread: rows so far from the origin are moved to it before distances are taken
 IN_CACHE = 2**15  # numbers of a block that is gone over several times
@@ -55,6 +56,13 @@ class Kernel:
                 K[rows] = near
         return K
 
+    def of_products(self, inner: FloatArray, distances: FloatArray) -> FloatArray:
+        """(n, m) from inner products and squared distances that are at hand."""
+        K = self.linear * inner + self.bias
+        if self.rbf:
+            K += self.rbf * np.exp(distances / (-2 * self.length_scale**2))
+        return K
+
     def diagonal(self, A: Any) -> FloatArray:
         """(n,) of κ(x, x)."""
         norms = squared_norms(A) if self.linear else np.zeros(A.shape[0])
@@ -67,12 +75,7 @@ class Kernel:
         scaled = A * np.sqrt(self.linear)
         if not self.bias:
             return scaled
-        constant = np.full((A.shape[0], 1), np.sqrt(self.bias))
-        return (
-            sp.hstack([scaled, sp.csr_array(constant)], format="csr")
-            if sp.issparse(A)
-            else np.hstack([scaled, constant])
-        )
+        return join_columns([scaled, np.full((A.shape[0], 1), np.sqrt(self.bias))])
 
 
 def inner_products(A: Any, B: Any = None) -> FloatArray:

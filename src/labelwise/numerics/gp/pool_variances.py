@@ -15,7 +15,7 @@ import numba
 import numpy as np
 
 from labelwise.numerics.arrays import FloatArray, IntArray
-from labelwise.numerics.linear_algebra import cholesky, solve_lower
+from labelwise.numerics.linear_algebra import add_diagonal, cholesky, solve_lower
 
 GROWTH = 1.5  # of the memory for rows, when it runs out
 MAX_ROWS_IN_PLACE = 4  # so many new rows are solved for in place; LAPACK would copy L first
@@ -79,9 +79,7 @@ class PoolVariances:
         n, m = self.n_rows, K_new.shape[0]
         few = m <= MAX_ROWS_IN_PLACE and n > 0
         L_21 = _forward(self.factor.array, K_old_new) if few else solve_lower(self.L, K_old_new).T  # (m, n)
-        corner = K_new - L_21 @ L_21.T
-        corner[np.diag_indices_from(corner)] += self.noise
-        L_22 = cholesky(corner)
+        L_22 = cholesky(add_diagonal(K_new - L_21 @ L_21.T, self.noise), overwrite=True)
         fresh = K_new_pool - L_21 @ self.T  # (m, N)
         fresh = fresh / L_22[0, 0] if m == 1 else solve_lower(L_22, fresh)
         variances = np.maximum(self.variances - np.einsum("mn,mn->n", fresh, fresh), 0.0)

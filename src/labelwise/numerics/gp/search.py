@@ -62,10 +62,7 @@ class SearchPart:
     targets: FloatArray  # (n, q), centred
 
     def kernel_matrix(self, kernel: Kernel) -> FloatArray:
-        K = kernel.linear * self.inner + kernel.bias
-        if kernel.rbf:
-            K += kernel.rbf * np.exp(self.distances / (-2 * kernel.length_scale**2))
-        return K
+        return kernel.of_products(self.inner, self.distances)
 
 
 def weighted_parts(by_block: Sequence[Sequence[SearchPart]], shares: FloatArray) -> list[SearchPart]:

@@ -243,9 +243,9 @@ def shared_evidence(
     theta1, rho2, rho3 = np.exp(psi)
     rbf = np.exp(-0.5 * theta1 * products.distances)
     spectrum = ShapeSpectrum.of(rbf + rho2 * products.inner + rho3, targets)
-    found = spectrum.best_scales(noise_ratio)
-    inverse = 1 / (spectrum.eigenvalues[:, None] + found.ratios)  # (n, k)
-    B = spectrum.vectors @ (inverse * spectrum.rotated) / np.sqrt(found.scales)  # (n, k)
+    best = spectrum.best_scales(noise_ratio)
+    inverse = 1 / (spectrum.eigenvalues[:, None] + best.ratios)  # (n, k)
+    B = spectrum.vectors @ (inverse * spectrum.rotated) / np.sqrt(best.scales)  # (n, k)
     G = (spectrum.vectors * inverse.sum(axis=1)) @ spectrum.vectors.T - B @ B.T
     gradient = np.array(
         [
@@ -255,5 +255,5 @@ def shared_evidence(
         ]
     )
     prior, k = log_prior(psi, centre), targets.shape[1]
-    value = float(found.losses.sum()) + k * prior.value
-    return Evaluation(value, gradient + k * prior.gradient), found
+    value = float(best.losses.sum()) + k * prior.value
+    return Evaluation(value, gradient + k * prior.gradient), best

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from labelwise.numerics.arrays import BoolArray, FloatArray
+from labelwise.numerics.gp.kernels import squared_norms
 from labelwise.numerics.information import _kernels as kernels
 from labelwise.numerics.information.low_rank import check_noise
 from labelwise.numerics.information.state import IndexArray
@@ -32,7 +33,7 @@ FEWEST_CANDIDATES = 64
 ROOM = 8  # times what is held in the end, while rows come in: making room costs a copy of what is held
 
 
-class Block(Protocol):
+class RowBlock(Protocol):
     """Consecutive rows of a pool; small enough to be held, loaded when asked for."""
 
     @property
@@ -179,7 +180,7 @@ class Loaded:
     places: IndexArray  # (k,) in the factor
 
 
-def start_block(block: Block, _: None, task: Start) -> tuple[Bounds, BlockReport]:
+def start_block(block: RowBlock, _: None, task: Start) -> tuple[Bounds, BlockReport]:
     """First bounds: the variance given what is known, which is exact, and as precision that of the row's own noise.
 
     The precision of a row given the others of the rest is (1 − leverage)/noise. Leverages add up to at most r over the
@@ -203,11 +204,11 @@ def start_block(block: Block, _: None, task: Start) -> tuple[Bounds, BlockReport
         rows["fixed"] = 1.0 / noise
     bounds = Bounds(rows, task.is_open.copy(), longest)
     everyone = np.arange(block.n_rows)
-    bounds, found = _send(block, bounds, task.wanted, Loaded(factor, everyone, everyone))
-    return bounds, replace(found, gram=total)
+    bounds, report = _send(block, bounds, task.wanted, Loaded(factor, everyone, everyone))
+    return bounds, replace(report, gram=total)
 
 
-def refresh_block(block: Block, bounds: Bounds, order: tuple[Refresh, News, Wanted]) -> tuple[Bounds, BlockReport]:
+def refresh_block(block: RowBlock, bounds: Bounds, order: tuple[Refresh, News, Wanted]) -> tuple[Bounds, BlockReport]:
     """Lower the bounds of all rows that may reach the threshold, by the moves they have missed."""
     task, news, wanted = order
     rows, is_open = bounds.rows.copy(), bounds.is_open.copy()
@@ -234,19 +235,19 @@ def refresh_block(block: Block, bounds: Bounds, order: tuple[Refresh, News, Want
     return _send(block, bounds, wanted, loaded, exact=exact)
 
 
-def rescore_block(block: Block, bounds: Bounds, wanted: Wanted) -> tuple[Bounds, BlockReport]:
+def rescore_block(block: RowBlock, bounds: Bounds, wanted: Wanted) -> tuple[Bounds, BlockReport]:
     """What is left under another rule; loads nothing and sends nothing."""
     return _send(block, bounds, wanted, None)
 
 
-def residuals_block(block: Block, covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
+def residuals_block(block: RowBlock, covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(b,) residuals and inverse residuals of all rows, exactly."""
     factor, noise = block.load()
     return residuals(factor, noise, covariances)
 
 
 def _send(
-    block: Block, bounds: Bounds, wanted: Wanted, loaded: Loaded | None, *, exact: bool = False
+    block: RowBlock, bounds: Bounds, wanted: Wanted, loaded: Loaded | None, *, exact: bool = False
 ) -> tuple[Bounds, BlockReport]:
     """The best of the rows looked at go out as candidates and are closed; what is left is told."""
     scores, candidates = bounds.scores(wanted.rule), None
@@ -294,10 +295,10 @@ def _gram_and_norms(
     total, longest = None if weights is None else np.zeros((r, r)), 0.0
     norms = np.empty(n)
     for part, rows in _double_parts(factor):
-        square = norms[part] = _squares(rows)
+        square = norms[part] = squared_norms(rows)
         longest = max(longest, float(np.sqrt(square.max(initial=0.0))))
         if told is not None:
-            norms[part] -= _squares(rows @ told)
+            norms[part] -= squared_norms(rows @ told)
             norms[part] += 8 * r * kernels.EPS * square  # the difference may cancel
         if weights is None or total is None:
             continue
@@ -313,13 +314,6 @@ def _double_parts(factor: Factor) -> Iterator[tuple[slice, Any]]:
         yield from double_blocks(factor)
     else:
         yield slice(0, factor.shape[0]), factor.astype(np.float64)
-
-
-def _squares(rows: Any) -> FloatArray:
-    """(b,) |f|² of dense or sparse rows."""
-    if sp.issparse(rows):
-        return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
-    return np.einsum("nr,nr->n", rows, rows)
 
 
 def _lower_by_moves(bounds: Bounds, loaded: Loaded, task: Refresh, rule: kernels.Rule) -> None:
@@ -347,7 +341,7 @@ def _least_falls(factor: Factor, directions: FloatArray, longest: float, last: I
     """
     dots = np.asarray(factor @ directions.astype(factor.dtype).T)  # (b, m)
     unit = float(np.finfo(factor.dtype).eps) / 2
-    slack = (factor.shape[1] + 2) * unit * longest * np.sqrt(_squares(directions))  # (m,)
+    slack = (factor.shape[1] + 2) * unit * longest * np.sqrt(squared_norms(directions))  # (m,)
     return np.asarray(kernels.least_falls(dots, slack, last))
 
 

@@ -21,12 +21,12 @@ from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.information import blocks as work
 from labelwise.numerics.information.blocks import (
     BestRows,
-    Block,
     BlockReport,
     Bounds,
     Candidates,
     News,
     Refresh,
+    RowBlock,
     Start,
     Wanted,
 )
@@ -41,7 +41,7 @@ MOST_TOGETHER = 8  # blocks: what is computed again after a loss, and the shorte
 class Group:
     """Consecutive blocks."""
 
-    blocks: Sequence[Block]
+    blocks: Sequence[RowBlock]
 
     @property
     def start(self) -> int:
@@ -57,7 +57,7 @@ class Group:
         return sum(block.n_rows for block in self.blocks)
 
 
-def grouped(blocks: Sequence[Block]) -> list[Group]:
+def grouped(blocks: Sequence[RowBlock]) -> list[Group]:
     """All blocks in groups; which ones depends on their number alone."""
     sizes = [block.n_rows for block in blocks]
     if not any(sizes):
@@ -75,12 +75,12 @@ def start_group(group: Group, _: None, task: Start) -> tuple[list[Bounds], Block
     for block, (first, last) in zip(group.blocks, pairwise(group.starts - group.start), strict=True):
         part = slice(first, last)
         own = replace(task, cost=task.cost[part], is_rest=task.is_rest[part], is_open=task.is_open[part])
-        first_bounds, found = work.start_block(block, None, replace(own, wanted=lot.wanted()))
-        lot.add(first_bounds, found)
-        if found.gram is not None:
-            total = found.gram if total is None else total + found.gram
-    bounds, found = lot.finish()
-    return bounds, replace(found, gram=total)
+        first_bounds, report = work.start_block(block, None, replace(own, wanted=lot.wanted()))
+        lot.add(first_bounds, report)
+        if report.gram is not None:
+            total = report.gram if total is None else total + report.gram
+    bounds, report = lot.finish()
+    return bounds, replace(report, gram=total)
 
 
 def refresh_group(

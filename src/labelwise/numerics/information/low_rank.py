@@ -125,8 +125,8 @@ class LowRankInformation(InformationState):
 
     def _rule(self, by_entropy: bool) -> kernels.Rule:
         """Both residuals count in "mi", else only the one that holds the variances."""
-        both = self.criterion == "mi" and not by_entropy
-        return by_entropy, both or not self._of_precision, both or self._of_precision
+        is_mi = self.criterion == "mi" and not by_entropy
+        return by_entropy, is_mi or not self._of_precision, is_mi or self._of_precision
 
     def _start_beliefs(self, noise: FloatArray) -> WeightBeliefs:
         F, given = self._factor, np.flatnonzero(self._given)

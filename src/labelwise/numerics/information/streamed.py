@@ -15,7 +15,7 @@ import numpy.typing as npt
 from labelwise.numerics.arrays import FloatArray
 from labelwise.numerics.information import _kernels as kernels
 from labelwise.numerics.information import blocks, groups
-from labelwise.numerics.information.blocks import BestRows, Block, BlockReport, Candidates, Wanted, fitting_rows
+from labelwise.numerics.information.blocks import BestRows, BlockReport, Candidates, RowBlock, Wanted, fitting_rows
 from labelwise.numerics.information.dense import DenseInformation
 from labelwise.numerics.information.groups import Group, grouped
 from labelwise.numerics.information.low_rank import NO_MOVE, LazyRows, LowRank, LowRankInformation, MoveLog, dense_row
@@ -53,7 +53,7 @@ class LowRankBlocks:
 
     Parameters
     ----------
-    blocks : the rows in order, see `Block`; `array_blocks` makes them of an array, memory-mapped or not
+    blocks : the rows in order, see `RowBlock`; `array_blocks` makes them of an array, memory-mapped or not
     known_gram : (r, r) Σ f fᵀ/noise over rows outside the pool that everything is conditioned on, say the labelled
         items: both the variance given the chosen and that given the rest are also given these
     in_pool : (n,) mask of the rows that exist; the others are passed over as if the blocks did not have them
@@ -68,7 +68,7 @@ class LowRankBlocks:
     array([2, 0])
     """
 
-    blocks: Sequence[Block]
+    blocks: Sequence[RowBlock]
     known_gram: FloatArray | None = None
     in_pool: npt.NDArray[np.bool_] | None = None
     n_candidates: int | None = None
@@ -212,11 +212,11 @@ class StreamedInformation(InformationState):
                 yield number, group, None, start
 
         for number, result in self._run(groups.start_group, tasks()):
-            found = self._keep(number, result)
-            n_blocks, n_rows = n_blocks + found.n_blocks, n_rows + found.n_loaded
-            if found.gram is not None:
-                rest += found.gram
-            self._put_back(held.add(found.candidates))
+            report = self._keep(number, result)
+            n_blocks, n_rows = n_blocks + report.n_blocks, n_rows + report.n_loaded
+            if report.gram is not None:
+                rest += report.gram
+            self._put_back(held.add(report.candidates))
         self._log = MoveLog(WeightBeliefs(chosen, rest))
         if not needs_rest:
             self._log.beliefs.covariances[1] = 0.0  # nobody asks, and without the Gram matrix it would be nonsense
@@ -249,9 +249,9 @@ class StreamedInformation(InformationState):
         evicted: list[Candidates | None] = []  # put back after the walk: groups still to come report for themselves
         n_blocks, n_rows = 0, 0
         for number, result in self._run(groups.refresh_group, tasks()):
-            found = self._keep(number, result)
-            n_blocks, n_rows = n_blocks + found.n_blocks, n_rows + found.n_loaded
-            evicted.append(held.add(found.candidates))
+            report = self._keep(number, result)
+            n_blocks, n_rows = n_blocks + report.n_blocks, n_rows + report.n_loaded
+            evicted.append(held.add(report.candidates))
         for candidates in evicted:
             self._put_back(candidates)
         self.walks.append(Walk(n_blocks, n_rows, log.count - self._n_walked, is_exact))
@@ -260,9 +260,9 @@ class StreamedInformation(InformationState):
         self._hold(held)
 
     def _keep(self, number: int, result: tuple[Any, BlockReport]) -> BlockReport:
-        self._bounds[number], found = result
-        self._left[number], self._first[number] = found.left, found.first
-        return found
+        self._bounds[number], report = result
+        self._left[number], self._first[number] = report.left, report.first
+        return report
 
     def _put_back(self, evicted: Candidates | None) -> None:
         """Candidates that had to make room belong to their groups again."""
@@ -279,10 +279,10 @@ class StreamedInformation(InformationState):
         top = float(scores.max(initial=-np.inf))
         if top == -np.inf:
             return
-        both = np.append(scores, self._left[number])
+        bounds = np.append(scores, self._left[number])
         self._left[number] = max(top, self._left[number])
         order = np.argsort(np.append(indices, self._first[number]), kind="stable")
-        place = blocks.first_of_ties(both[order], self._left[number], self._unit)
+        place = blocks.first_of_ties(bounds[order], self._left[number], self._unit)
         self._first[number] = np.append(indices, self._first[number])[order[place]]
 
     # -- candidates ---------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from scipy.special import betaln, digamma, gammaln, polygamma, softmax, xlogy
 
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.mixture.gates import Gates
-from labelwise.numerics.polya_gamma import polya_gamma_mean
+from labelwise.numerics.polya_gamma import log_two_cosh, polya_gamma_mean
 
 LEAST_PRECISION = 1e-12
 NEWTON_STEPS = 5  # three reach rounding
@@ -131,9 +131,9 @@ def update_gates(
     divergence, precision, workspace = state.divergence.copy(), state.precision.copy(), gates.workspace()
     for k in range(state.n_components):
         if active is None or active[k]:
-            found = gates.infer(np.ascontiguousarray(D[:, k]), np.ascontiguousarray(r[:, k]), workspace)
-            mean[:, k], variance[:, k] = prior_mean[k] + found.mean, found.variance
-            weights[:, k], divergence[k], precision[:, k] = found.weights, found.divergence, D[:, k]
+            beliefs = gates.infer(np.ascontiguousarray(D[:, k]), np.ascontiguousarray(r[:, k]), workspace)
+            mean[:, k], variance[:, k] = prior_mean[k] + beliefs.mean, beliefs.variance
+            weights[:, k], divergence[k], precision[:, k] = beliefs.weights, beliefs.divergence, D[:, k]
     return replace(state, mean=mean, variance=variance, weights=weights, divergence=divergence, precision=precision)
 
 
@@ -230,16 +230,11 @@ def gamma_shape(share: FloatArray) -> FloatArray:
     return alpha
 
 
-def log_cosh(x: FloatArray) -> FloatArray:
-    x = np.abs(x)
-    return x + np.log1p(np.exp(-2 * x)) - np.log(2)
-
-
 def _tilted(state: MixtureState) -> FloatArray:
     """(n, k) log 2 + log cosh(c/2) + ½ E[ω] (m² + s − c²): the Pólya-Gamma part of the bound for one count."""
     c = state.tilt
     slack = state.mean**2 + state.variance - c**2  # 0 with a fresh tilt
-    return np.log(2) + log_cosh(c / 2) + 0.5 * polya_gamma_mean(1.0, c) * slack
+    return log_two_cosh(c / 2) + 0.5 * polya_gamma_mean(1.0, c) * slack
 
 
 def own_variances(weights: FloatArray, theta: FloatArray) -> FloatArray:
@@ -266,14 +261,14 @@ def mixture_log_determinants(weights: FloatArray, theta: FloatArray) -> FloatArr
     small = q if by_labels else k
     i, j = np.tril_indices(small)
     products = centred[:, i] * centred[:, j] if by_labels else (centred[i] * centred[j]).T  # (k or q, pairs)
-    found = np.empty(weights.shape[0])
+    log_determinants = np.empty(weights.shape[0])
     size = max(1, BLOCK_NUMBERS // small**2)
     for start in range(0, weights.shape[0], size):
         part = slice(start, start + size)
         form = _by_labels if by_labels else _by_components
         pi, u = weights[part], own_variances(weights[part], theta)
-        found[part] = form(pi, u, centred, products)
-    return found
+        log_determinants[part] = form(pi, u, centred, products)
+    return log_determinants
 
 
 def _by_components(pi: FloatArray, u: FloatArray, centred: FloatArray, products: FloatArray) -> FloatArray:

@@ -83,9 +83,9 @@ def _best_variances(spectra: Sequence[SharedSpectrum], strength: float) -> tuple
         return float(value), gradient
 
     bounds = [(c - CLIP, c + CLIP) for c in centre]
-    found = minimize(loss, centre, jac=True, method="L-BFGS-B", bounds=bounds)
-    amplitude, noise = np.exp(found.x)
-    return float(amplitude), float(noise), -float(found.fun)
+    minimum = minimize(loss, centre, jac=True, method="L-BFGS-B", bounds=bounds)
+    amplitude, noise = np.exp(minimum.x)
+    return float(amplitude), float(noise), -float(minimum.fun)
 
 
 def collapsed_bound(K: FloatArray, precision: FloatArray, shift: FloatArray) -> tuple[float, FloatArray]:
@@ -123,5 +123,5 @@ def kernel_step(kernel: Kernel, distances: FloatArray, precision: FloatArray, sh
 
     start = np.log([kernel.rbf, kernel.length_scale])
     bounds = [(x - 1.0, x + 1.0) for x in start]
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": KERNEL_STEPS})
-    return made(found.x) if found.fun < loss(start)[0] else kernel
+    minimum = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": KERNEL_STEPS})
+    return made(minimum.x) if minimum.fun < loss(start)[0] else kernel

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from labelwise.numerics.arrays import FloatArray, IntArray, distinct_columns
 from labelwise.numerics.gp.kernels import squared_norms
-from labelwise.numerics.linear_algebra import cholesky, dense, solve_lower
+from labelwise.numerics.linear_algebra import cholesky, dense, solve_cholesky, solve_lower
 
 FEWEST_ROWS = 10  # answered for most labels, to count on them alone
 CEILING = 0.99  # no guess is surer of a yes
@@ -132,8 +132,7 @@ def _solve_known(A: FloatArray, counts: FloatArray) -> FloatArray:
     for rows, members in same_known(~np.isnan(counts)):
         if rows.size:
             L = cholesky(A[np.ix_(rows, rows)])
-            Linv_m = solve_lower(L, counts[np.ix_(rows, members)])
-            coefficients[np.ix_(rows, members)] = solve_lower(L, Linv_m, transposed=True)
+            coefficients[np.ix_(rows, members)] = solve_cholesky(L, counts[np.ix_(rows, members)])
     return coefficients
 
 
@@ -174,7 +173,7 @@ def regress_answers(
     """
     known = np.flatnonzero(~np.isnan(counts))
     L = _factor(sums, known, X, settings)
-    alpha = solve_lower(L, solve_lower(L, np.concatenate([counts[known], answers])), transposed=True)
+    alpha = solve_cholesky(L, np.concatenate([counts[known], answers]))
     return sums.XtY[:, known] @ alpha[: known.size] + np.asarray(X.T @ alpha[known.size :])
 
 
@@ -202,9 +201,11 @@ def as_probabilities(scores: FloatArray, floor: float) -> FloatArray:
     >>> as_probabilities(np.array([-1.0, 0.0, 0.5]), 0.01).round(3)
     array([0.  , 0.01, 0.5 ])
     """
-    half = scores / 2
-    root = np.sqrt(half**2 + floor**2)
-    positive = np.where(half > 0, half + root, floor**2 / (root - np.minimum(half, 0.0)))  # no cancellation below 0
+    half_score = scores / 2
+    root = np.sqrt(half_score**2 + floor**2)
+    positive = np.where(
+        half_score > 0, half_score + root, floor**2 / (root - np.minimum(half_score, 0.0))
+    )  # no cancellation below 0
     return np.minimum(positive, CEILING)
 
 

@@ -296,8 +296,8 @@ def fill_codes(
         return FilledCodes(rows, labels, np.clip(labels, 0.0, 1.0))
     precision = CholeskyFactor.of(covariance[np.ix_(rows, rows)]).solve(np.eye(rows.size))
     part = KnownLabels(known.labels[rows], known.observed[rows])
-    found = complete_rows(part, projection, precision, prior, label_mean=prior.mean)
-    return FilledCodes(rows, found.codes + projection @ prior.mean, np.clip(found.labels, 0.0, 1.0))
+    completed = complete_rows(part, projection, precision, prior, label_mean=prior.mean)
+    return FilledCodes(rows, completed.codes + projection @ prior.mean, np.clip(completed.labels, 0.0, 1.0))
 
 
 def is_identity(matrix: FloatArray) -> bool:

@@ -7,7 +7,7 @@ numbers are those of docs/mathematics/recovery.md. `fast_recovery` has the seque
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.optimize import linprog
-from scipy.special import digamma, gammaln
 
 from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
 from labelwise.numerics.recovery.label_codes import CompressedLabels, KnownLabels, explained_by_known
@@ -64,8 +63,6 @@ class SparseRecovery:
     mean: FloatArray  # (n, q)
     variance: FloatArray  # (n, q), diagonal of Σ
     precision: FloatArray  # (n, q), α
-    log_determinant: FloatArray  # (n,), log|Σ| over the labels that are not known
-    bound: FloatArray | None = None  # (iterations, n), equation (6)
 
 
 def recover_vb(
@@ -76,9 +73,8 @@ def recover_vb(
     prior: SparsePrior = PUBLISHED_PRIOR,
     n_iterations: int = 12,
     form: Form = "auto",
-    with_bound: bool = False,
 ) -> SparseRecovery:
-    """Sparse label vectors from their codes by variational updates of y and α, equations (3), (4) and (6).
+    """Sparse label vectors from their codes by variational updates of y and α, equations (3) and (4).
 
     Parameters
     ----------
@@ -92,8 +88,6 @@ def recover_vb(
         One is ridge regression.
     form : "auto", "compressed" or "labels"
         Solve k × k systems (3b), or systems over the unknown labels (3a); by default the smaller ones.
-    with_bound : bool
-        Also compute the variational bound after every iteration.
 
     Examples
     --------
@@ -101,23 +95,7 @@ def recover_vb(
     >>> recover_vb(codes, np.eye(2), n_iterations=30).mean.round(2)
     array([[0.99, 0.01]])
     """
-    explained, free = explained_by_known(compressed.mean, projection, known)
-    target = compressed.mean - explained  # (n, k)
-    step = _gaussian_step(projection, free, form)
-    _check_iterations(n_iterations)
-    parts = []
-    for rows in _blocks(target.shape[0], projection):
-        noise, next_variance = compressed.variance[rows], free[rows].astype(np.float64)  # (b,), (b, q): 1/α
-        bounds = []
-        for _ in range(n_iterations):
-            prior_variance = next_variance
-            belief = step(target[rows], noise, prior_variance)
-            next_variance = free[rows] / prior.precision(belief.mean**2 + belief.variance)
-            if with_bound:
-                misfit = ((target[rows] - belief.mean @ projection.T) ** 2).sum(1)  # (b,)
-                bounds.append(_bound(belief, prior_variance, misfit, noise, prior, projection.shape[0]))
-        parts.append((*belief, prior_variance, np.array(bounds)))
-    return _gather(parts, known, with_bound)
+    return _iterate(compressed, projection, known, prior, n_iterations, form)
 
 
 def recover_mean_field(
@@ -138,22 +116,41 @@ def recover_mean_field(
     """
     if regression_noise <= 0 or compression_noise <= 0:
         raise ValueError(f"both noises must be positive, got {regression_noise!r} and {compression_noise!r}")
-    explained, free = explained_by_known(regression_mean, projection, known)
-    step = _gaussian_step(projection, free, "auto")
-    _check_iterations(n_iterations)
     trust = compression_noise / (regression_noise + compression_noise)  # in the regression, against Φ μ
-    parts = []
-    for rows in _blocks(regression_mean.shape[0], projection):
-        codes = regression_mean[rows]  # (b, k), E[z]
-        noise, next_variance = np.full(codes.shape[0], compression_noise), free[rows].astype(np.float64)
+    compressed = CompressedLabels(regression_mean, np.full(regression_mean.shape[0], compression_noise))
+    return _iterate(compressed, projection, known, prior, n_iterations, "auto", trust)
+
+
+def _iterate(
+    compressed: CompressedLabels,
+    projection: FloatArray,
+    known: KnownLabels | None,
+    prior: SparsePrior,
+    n_iterations: int,
+    form: Form,
+    trust: float = 1.0,
+) -> SparseRecovery:
+    """Updates of y and α in turn; with `trust` below 1 the codes, too, move towards those of the labels."""
+    if n_iterations < 1:
+        raise ValueError(f"n_iterations must be at least 1, got {n_iterations!r}")
+    explained, free = explained_by_known(compressed.mean, projection, known)
+    step = _gaussian_step(projection, free, form)
+    blocks = []
+    for rows in _blocks(compressed.mean.shape[0], projection):
+        codes = compressed.mean[rows]  # (b, k), E[z]
+        next_variance = free[rows].astype(np.float64)  # (b, q): 1/α
         for _ in range(n_iterations):
             prior_variance = next_variance
-            belief = step(codes - explained[rows], noise, prior_variance)
-            from_labels = belief.mean @ projection.T + explained[rows]  # (b, k)
-            codes = trust * regression_mean[rows] + (1 - trust) * from_labels
-            next_variance = free[rows] / prior.precision(belief.mean**2 + belief.variance)
-        parts.append((*belief, prior_variance, np.empty((0, codes.shape[0]))))
-    return _gather(parts, known, with_bound=False)
+            mean, variance = step(codes - explained[rows], compressed.variance[rows], prior_variance)
+            next_variance = free[rows] / prior.precision(mean**2 + variance)
+            if trust < 1:
+                from_labels = mean @ projection.T + explained[rows]  # (b, k)
+                codes = trust * compressed.mean[rows] + (1 - trust) * from_labels
+        blocks.append((mean, variance, prior_variance))
+    mean, variance, prior_variance = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    with np.errstate(divide="ignore"):
+        precision = 1.0 / prior_variance
+    return SparseRecovery(mean if known is None else mean + known.values(), variance, precision)
 
 
 def label_covariance(projection: FloatArray, noise: float, precision: FloatArray) -> FloatArray:
@@ -170,12 +167,6 @@ def label_covariance(projection: FloatArray, noise: float, precision: FloatArray
 class _Belief(NamedTuple):
     mean: FloatArray  # (b, q), 0 for known labels
     variance: FloatArray  # (b, q)
-    log_determinant: FloatArray  # (b,)
-
-
-def _check_iterations(n_iterations: int) -> None:
-    if n_iterations < 1:
-        raise ValueError(f"n_iterations must be at least 1, got {n_iterations!r}")
 
 
 def _blocks(n: int, projection: FloatArray) -> Iterator[slice]:
@@ -210,8 +201,7 @@ def _compressed_form(
     T = _solve_lower(L, W)  # (b, k, q), in the place of W
     mean = spread * (whitened.swapaxes(1, 2) @ T)[:, 0]
     variance = prior_variance * np.maximum(1.0 - np.einsum("bkq,bkq->bq", T, T), 0.0)
-    log_G = 2 * np.log(np.einsum("bkk->bk", L)).sum(1)
-    return _Belief(mean, variance, _log_of_free(prior_variance) - log_G + k * np.log(noise))
+    return _Belief(mean, variance)
 
 
 def _label_form(
@@ -232,8 +222,7 @@ def _label_form(
     mean, variance = np.zeros_like(prior_variance), np.zeros_like(prior_variance)
     np.put_along_axis(mean, packed, packed_mean, 1)
     np.put_along_axis(variance, packed, spread**2 * np.einsum("bij,bij->bj", T, T), 1)
-    log_B = 2 * np.log(np.einsum("bww->bw", L)).sum(1)
-    return _Belief(mean, variance, _log_of_free(prior_variance) - log_B)
+    return _Belief(mean, variance)
 
 
 def _solve_lower(L: FloatArray, B: FloatArray) -> FloatArray:
@@ -242,56 +231,12 @@ def _solve_lower(L: FloatArray, B: FloatArray) -> FloatArray:
     if k <= SMALL_TRIANGLE:
         B[...] = np.linalg.solve(L, B)
         return B
-    half = k // 2
-    top, bottom = B[:, :half], B[:, half:]
-    _solve_lower(L[:, :half, :half], top)
-    bottom -= L[:, half:, :half] @ top
-    _solve_lower(L[:, half:, half:], bottom)
+    middle = k // 2
+    top, bottom = B[:, :middle], B[:, middle:]
+    _solve_lower(L[:, :middle, :middle], top)
+    bottom -= L[:, middle:, :middle] @ top
+    _solve_lower(L[:, middle:, middle:], bottom)
     return B
-
-
-def _log_of_free(prior_variance: FloatArray) -> FloatArray:
-    return np.log(np.where(prior_variance > 0, prior_variance, 1.0)).sum(1)
-
-
-def _bound(
-    belief: _Belief,
-    prior_variance: FloatArray,
-    misfit: FloatArray,
-    noise: FloatArray,
-    prior: SparsePrior,
-    n_compressed: int,
-) -> FloatArray:
-    """(6) per item, with q(α) updated to this belief; its tr(ΦᵀΦ Σ)/v is |U| − Σⱼ αⱼ Σⱼⱼ at the α that made Σ."""
-    free = prior_variance > 0
-    n_free = free.sum(1)
-    shrunk = np.divide(belief.variance, prior_variance, out=np.zeros_like(prior_variance), where=free).sum(1)
-    fit = -0.5 * (n_compressed * np.log(2 * np.pi * noise) + misfit / noise + n_free - shrunk)
-    moment = belief.mean**2 + belief.variance
-    a, b = prior.shape + 0.5, prior.rate + 0.5 * moment  # (), (b, q)
-    mean_alpha, mean_log_alpha = a / b, digamma(a) - np.log(b)
-    labels = 0.5 * (mean_log_alpha - np.log(2 * np.pi) - mean_alpha * moment)
-    precisions = (
-        prior.shape * np.log(prior.rate)
-        - gammaln(prior.shape)
-        + (prior.shape - 1) * mean_log_alpha
-        - prior.rate * mean_alpha
-    )
-    entropy_alpha = a - np.log(b) + gammaln(a) + (1 - a) * digamma(a)
-    entropy_y = 0.5 * (belief.log_determinant + n_free * (1 + np.log(2 * np.pi)))
-    return fit + np.where(free, labels + precisions + entropy_alpha, 0.0).sum(1) + entropy_y
-
-
-def _gather(parts: Sequence[tuple[FloatArray, ...]], known: KnownLabels | None, with_bound: bool) -> SparseRecovery:
-    """Join the blocks of items and put the known labels in their places."""
-    *arrays, bounds = zip(*parts, strict=True)
-    mean, variance, log_determinant, prior_variance = (np.concatenate(blocks) for blocks in arrays)
-    if known is not None:
-        mean = mean + known.values()
-    with np.errstate(divide="ignore"):
-        precision = 1.0 / prior_variance
-    bound = np.concatenate(bounds, axis=1) if with_bound else None
-    return SparseRecovery(mean, variance, precision, log_determinant, bound)
 
 
 # -- without a belief: greedy choice of labels, convex programmes -----------------------------------------------------
@@ -464,7 +409,7 @@ def recover_basis_pursuit(
     constraints = sp.hstack([sp.csr_array(projection), sp.eye_array(c), -sp.eye_array(c)], format="csr")
     result = np.zeros((codes.shape[0], q))
     for row, r in enumerate(codes):
-        solved = linprog(cost, A_eq=constraints, b_eq=r, bounds=(0, None), method="highs")
-        if solved.x is not None:
-            result[row] = solved.x[:q]
+        optimum = linprog(cost, A_eq=constraints, b_eq=r, bounds=(0, None), method="highs")
+        if optimum.x is not None:
+            result[row] = optimum.x[:q]
     return result

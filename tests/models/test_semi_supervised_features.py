@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from labelwise.numerics.gp.search import Fixed, KernelSearch, choose_parts
-from labelwise.numerics.pool_features import (
+from labelwise.models.semi_supervised import (
     MIN_SIZE,
     PoolFeatures,
     learn_pool_features,
     main_directions,
     most_evident,
 )
+from labelwise.numerics.gp.search import Fixed, KernelSearch, choose_parts
 from topic_words import words
 
 

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import gammaln, psi
 from scipy.stats import gamma, multivariate_normal, norm
 
-from labelwise.numerics.recovery.bayesian_pca import (
+from labelwise.numerics.recovery.label_codes import (
     MEAN_PRECISION,
     RATE,
     SHAPE,
