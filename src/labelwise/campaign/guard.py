@@ -131,8 +131,12 @@ def _random_items(told: AnswerArrays) -> tuple[npt.NDArray[np.intp], Bools, Bool
     Y, known = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
     labels = told.labels[told.random]
     known[place, labels], Y[place, labels] = True, told.values[told.random]
-    both = Y.any(axis=1) & (known & ~Y).any(axis=1)
-    return (items[both], Y[both], known[both]) if both.sum() >= FEWEST_ITEMS else None
+    has_yes_and_no = Y.any(axis=1) & (known & ~Y).any(axis=1)
+    return (
+        (items[has_yes_and_no], Y[has_yes_and_no], known[has_yes_and_no])
+        if has_yes_and_no.sum() >= FEWEST_ITEMS
+        else None
+    )
 
 
 def _precision(model: Any, X: Any, Y: Bools, known: Bools) -> FloatArray:

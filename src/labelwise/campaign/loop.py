@@ -11,7 +11,17 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from labelwise.campaign.answers import AnswerBook, refit_point
+from labelwise.campaign.answers import (
+    AnswerBook,
+    as_questions,
+    by_item,
+    check_number,
+    embed_rows,
+    interleave,
+    random_questions,
+    refit_point,
+    start_questions,
+)
 from labelwise.campaign.defaults import START_OF, default_decision, default_model, default_strategy, is_left_open
 from labelwise.campaign.estimates import OpinionQuality
 from labelwise.campaign.guard import Guard, evidence_point, strategy_evidence
@@ -21,15 +31,6 @@ from labelwise.campaign.new_labels import (
     NewLabel,
     with_all_opinions,
     with_room,
-)
-from labelwise.campaign.questions import (
-    as_questions,
-    by_item,
-    check_number,
-    embed_rows,
-    interleave,
-    random_questions,
-    start_questions,
 )
 from labelwise.campaign.standing import AnswerArrays, Standing, measure_standing
 from labelwise.hints.reasons import ExplainedBeliefs

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.special import expit
 from sklearn.base import BaseEstimator, clone
 
-from labelwise.campaign.questions import did_you_mean
+from labelwise.campaign.answers import did_you_mean
 from labelwise.hints.base import DEFAULT_HINTS, Pool, PoolHints, checked_hints, learn_hints
 from labelwise.hints.reasons import ExplainedBeliefs
 from labelwise.models.hinted import HintedModel, HintedPosterior
@@ -284,9 +284,11 @@ class GuessLearner:
         enough = {name: c for name, c in enough.items() if name not in shares}
         if not enough:
             return shares
-        half = np.random.default_rng(0).random(self._data.n_items)[rows] < 0.5  # an item's half is its own for good
+        in_first_half = (
+            np.random.default_rng(0).random(self._data.n_items)[rows] < 0.5
+        )  # an item's half is its own for good
         gains = dict.fromkeys(enough, -MODEL_HANDICAP * SHARES)
-        for fit in (half, ~half):
+        for fit in (in_first_half, ~in_first_half):
             if not observed[fit].any() or not observed[~fit].any():
                 continue
             fitted = self._fresh_model().fit(self._data.X[rows[fit]], Y[fit], observed=observed[fit])

@@ -177,19 +177,19 @@ def _strategy_worth(
 
     def parts(open_: Bools) -> tuple[Bools, Bools, Bools, float]:
         """What both learn from, the other random answers, the strategy's, and the time that both of these have."""
-        both = first_of(open_ & random, int((open_ & random).sum()) // 2)
-        others, chosen = open_ & random & ~both, open_ & ~random
-        return both, others, chosen, min(float(seconds[others].sum()), float(seconds[chosen].sum()))
+        common_start = first_of(open_ & random, int((open_ & random).sum()) // 2)
+        others, chosen = open_ & random & ~common_start, open_ & ~random
+        return common_start, others, chosen, min(float(seconds[others].sum()), float(seconds[chosen].sum()))
 
     def first_share(share: float, by_strategy: bool) -> Select:
         def select(open_: Bools) -> Bools:
-            both, others, chosen, common = parts(open_)
-            return both | first_within(chosen if by_strategy else others, seconds, share * common)
+            common_start, others, chosen, common = parts(open_)
+            return common_start | first_within(chosen if by_strategy else others, seconds, share * common)
 
         return select
 
-    both, _, _, common = parts(np.ones(random.size, dtype=bool))
-    before = float(seconds[both].sum())
+    common_start, _, _, common = parts(np.ones(random.size, dtype=bool))
+    before = float(seconds[common_start].sum())
     times = (before + common * np.array(SHARES)) / (before + common)
     start = score(first_share(0.0, by_strategy=False))
     at_random, chosen = ([start, *(score(first_share(s, by)) for s in SHARES[1:])] for by in (False, True))
