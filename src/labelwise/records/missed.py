@@ -46,8 +46,8 @@ class PickCounts:
 
     def by_person(self) -> list[tuple[float, float, float]]:
         """The same of each person, close to that of all while little of theirs was checked."""
-        both = zip(self.missed.sum(axis=1), self.found.sum(axis=1), strict=True)
-        return [_beta_summary(missed, found, self.overall()[0]) for missed, found in both]
+        counts = zip(self.missed.sum(axis=1), self.found.sum(axis=1), strict=True)
+        return [_beta_summary(missed, found, self.overall()[0]) for missed, found in counts]
 
     def by_label(self) -> FloatArray:
         """(q,) or (people, q) miss rate of each label, close to that of all labels while little of it was checked."""

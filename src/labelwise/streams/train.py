@@ -13,6 +13,7 @@ from labelwise.data import StreamBatch, open_stream
 from labelwise.data.formats.registry import stream_format
 from labelwise.files import remove_unfinished
 from labelwise.models import OnlineBayes
+from labelwise.numerics.user_input import check_at_least
 from labelwise.posterior import BoolArray, FloatArray
 from labelwise.streams.checkpoint import Checkpoint, FileStart
 from labelwise.streams.judge import Judge, RunningShares, Score, StreamRule
@@ -41,10 +42,7 @@ class StreamPlan:
     limit: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("batch", "window", "checkpoint_every", "limit"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value!r}")
+        check_at_least(self, 1, "batch", "window", "checkpoint_every", "limit")
         if self.decision is not None:
             StreamRule.parse(self.decision)
 
@@ -141,26 +139,27 @@ def _begin(source: Path, target: Path, settings: Mapping[str, Any], reading: dic
     if fresh or not target.exists():
         shares = RunningShares(settings.get("half_life"))
         return Checkpoint(OnlineBayes(**settings), reading={"format": name, **given}, source=here, shares=shares)
-    found = Checkpoint.load(target)
-    known = found.model.get_params()
+    checkpoint = Checkpoint.load(target)
+    known = checkpoint.model.get_params()
     for key, value in settings.items():
         if key == "n_jobs":
-            found.model.set_params(n_jobs=value)
+            checkpoint.model.set_params(n_jobs=value)
         elif known.get(key) != value:
             raise ValueError(
                 f"the model in {target} was begun with {key}={known.get(key)!r}, got {value!r}; "
                 "leave it out, take another model file, or start again (fresh)"
             )
-    merged = {**found.reading_of(name), **given}
-    if found.source.is_beginning_of(source):
-        if merged != found.reading:
+    merged = {**checkpoint.reading_of(name), **given}
+    if checkpoint.source.is_beginning_of(source):
+        if merged != checkpoint.reading:
             raise ValueError(
-                f"{source} was begun to be read with {found.reading}, got {given}; say the same, or start again (fresh)"
+                f"{source} was begun to be read with {checkpoint.reading}, got {given}; "
+                "say the same, or start again (fresh)"
             )
-        return found
-    found.rows_before, found.position = found.rows, None
-    found.source, found.reading = here, merged
-    return found
+        return checkpoint
+    checkpoint.rows_before, checkpoint.position = checkpoint.rows, None
+    checkpoint.source, checkpoint.reading = here, merged
+    return checkpoint
 
 
 class _Run:

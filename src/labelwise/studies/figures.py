@@ -200,9 +200,9 @@ def _draw_ranking(ax: Axes, ranking: Ranking) -> None:
         ends = [rank_of[group[0]] - 0.04, rank_of[group[-1]] + 0.04]
         ax.plot(ends, [-0.25 - 0.3 * level] * 2, color=INK, lw=3, solid_capstyle="round")
     top = 0.55 + 0.3 * len(groups)
-    half = ceil(k / 2)
+    n_left = ceil(k / 2)
     for place, name in enumerate(order):
-        left = place < half
+        left = place < n_left
         depth = -top - 0.52 * (place if left else k - 1 - place)
         edge, colour = (0.9 if left else k + 0.1), style_of(name.partition(" · ")[0]).colour
         ax.plot([rank_of[name], rank_of[name], edge], [0, depth, depth], color=colour, lw=1)
@@ -221,7 +221,7 @@ def _draw_ranking(ax: Axes, ranking: Ranking) -> None:
         ax.annotate("critical difference", (1 + ranking.critical_difference, 0.95), (5, 0), "data", "offset points")
         ax.texts[-1].set(va="center", fontsize=8, color=GREY)
     ax.set_xlim(1 - 0.42 * k, k + 0.42 * k)
-    ax.set_ylim(-top - 0.52 * half, 1.2)
+    ax.set_ylim(-top - 0.52 * n_left, 1.2)
     ax.axis("off")
 
 
@@ -327,6 +327,15 @@ def faint_grid(ax: Axes, axis: Literal["x", "y"]) -> None:
     """Lines to read values by, behind everything else."""
     ax.grid(axis=axis, color=FAINT, linewidth=0.6)
     ax.set_axisbelow(True)
+
+
+def bare_plane(ax: Axes) -> None:
+    """A map: both axes in the same unit, without ticks and frame."""
+    ax.set_aspect("equal")
+    ax.set_xticks([])
+    ax.set_yticks([])
+    for spine in ax.spines.values():
+        spine.set_visible(False)
 
 
 def _arm_rows(ax: Axes, arms: Sequence[Arm]) -> None:

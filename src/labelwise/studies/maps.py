@@ -14,7 +14,7 @@ from scipy.ndimage import gaussian_filter
 from scipy.spatial import cKDTree
 
 from labelwise.records import LabelData
-from labelwise.studies.figures import FAINT, INK, LOOK, PALETTE, panel_grid, style_of
+from labelwise.studies.figures import FAINT, INK, LOOK, PALETTE, bare_plane, panel_grid, style_of
 from labelwise.studies.findings import in_words
 
 GRID_POINTS = 160  # each way when label regions are outlined
@@ -104,13 +104,9 @@ def _outlines(ax: Axes, data: LabelData) -> None:
 
 
 def _plane(ax: Axes) -> None:
-    ax.set_aspect("equal")
+    bare_plane(ax)
     ax.use_sticky_edges = False  # room for the dots at the rim
     ax.margins(0.02)
-    ax.set_xticks([])
-    ax.set_yticks([])
-    for spine in ax.spines.values():
-        spine.set_visible(False)
 
 
 def _check_plane(data: LabelData) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from labelwise.campaign import Campaign, Costs
 from labelwise.models import LabelModel
 from labelwise.numerics.metrics import evaluate
+from labelwise.numerics.user_input import check_at_least
 from labelwise.posterior import BoolArray
 from labelwise.queries import LookingStrategy, Strategy
 from labelwise.queries.base import Target
@@ -58,11 +59,8 @@ class Schedule:
     costs: Costs | None = None
 
     def __post_init__(self) -> None:
-        at_least_one = ("start", "batch", "pair_batch", "pool_limit", "test_limit")
-        for name, least in (("rounds", 0), *((name, 1) for name in at_least_one)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise ValueError(f"{name} must be at least {least}, got {value!r}")
+        check_at_least(self, 0, "rounds")
+        check_at_least(self, 1, "start", "batch", "pair_batch", "pool_limit", "test_limit")
         if not 0 < self.test_share < 1:
             raise ValueError(f"test_share must lie between 0 and 1, got {self.test_share!r}")
 

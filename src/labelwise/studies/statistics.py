@@ -312,15 +312,15 @@ def label_savings(table: Table, metric: str, currency: Currency = "answers", con
     the others' shares.
     """
     sense = -1 if metric in LOWER_IS_BETTER else 1
-    found = []
+    savings = []
     for (data,) in table.distinct("data"):
         curves = {(c.model, c.strategy): c for c in learning_curves(table.where(data=data), metric, currency)}
         for (model, strategy), curve in curves.items():
             rival = curves.get((model, control))
             if rival is not None and isfinite(level := float(rival.mean[-1])):
                 needed = cost_to_reach(curve.cost, sense * curve.mean, sense * level)
-                found.append(Saving(data, model, strategy, level, needed, float(rival.cost[-1])))
-    return found
+                savings.append(Saving(data, model, strategy, level, needed, float(rival.cost[-1])))
+    return savings
 
 
 def seconds_per_question(table: Table) -> dict[Arm, dict[str, float]]:
@@ -345,10 +345,10 @@ def _compare_in(league: League, metric: str) -> list[Comparison]:
     p_value_of = dict(zip(compared, p_values, strict=True))
     answers = label_savings(league.table, metric, "answers", league.control)
     items = label_savings(league.table, metric, "items_read", league.control)
-    found = []
+    comparisons = []
     for arm in league.arms:
         means = [_mean(of_set.values()) for of_set in gains[arm].values()]
-        found.append(
+        comparisons.append(
             Comparison(
                 *arm,
                 metric,
@@ -366,7 +366,7 @@ def _compare_in(league: League, metric: str) -> list[Comparison]:
                 item_shares=_shares(items, arm),
             )
         )
-    return found
+    return comparisons
 
 
 def _control(table: Table) -> str:

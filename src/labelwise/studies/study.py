@@ -276,17 +276,17 @@ def run_sets(
 ) -> Study:
     """Run what is not yet in the folder, set by set; the plans have passed `check_plan` with their data."""
     folder, notify = Path(folder), on_run or (lambda name, done, total: None)
-    found, tables = {}, []
+    results, tables = {}, []
     for key, one in sets.items():
 
         def on_one(done: int, total: int, key: str = key) -> None:
             notify(key, done, total)
 
-        found[key] = _run_set(one, folder / one.folder, jobs, on_one)
-        tables.append(found[key].table())
+        results[key] = _run_set(one, folder / one.folder, jobs, on_one)
+        tables.append(results[key].table())
         if one.folder != ".":
             _write_table(tables[-1], folder / one.folder)
-    study = Study(name, found, Table.joined(tables), is_scaled)
+    study = Study(name, results, Table.joined(tables), is_scaled)
     _write_table(study.table, folder)
     return study
 
@@ -296,15 +296,15 @@ def saved_study(name: str, sets: Mapping[str, StudySet], folder: str | Path, *, 
 
     Sets without a finished run are left out; the others may lack pairings and seeds.
     """
-    found = {}
+    results = {}
     for key, one in sets.items():
         facts = _facts(one)
         saved = _saved_results(_store(Path(folder) / one.folder), _keys(one.plan, facts))
         if saved:
-            found[key] = SetResult(one.plan, saved, facts, one.data)
-    if not found:
+            results[key] = SetResult(one.plan, saved, facts, one.data)
+    if not results:
         raise ValueError(f"there is no finished run of {name} in {folder}")
-    return Study(name, found, Table.joined([one.table() for one in found.values()]), is_scaled)
+    return Study(name, results, Table.joined([one.table() for one in results.values()]), is_scaled)
 
 
 def check_plan(data: LabelData, plan: Plan, test: LabelData | None = None) -> None:

@@ -154,8 +154,8 @@ class XmcParser:
                 labels += row[0]
                 columns += row[1]
                 values += row[2]
-        both = np.array(counts, np.int64).reshape(-1, 2)
-        return XmcBlock(both[:, 0], _indices(labels), both[:, 1], _indices(columns), np.array(values, np.float64))
+        sizes = np.array(counts, np.int64).reshape(-1, 2)
+        return XmcBlock(sizes[:, 0], _indices(labels), sizes[:, 1], _indices(columns), np.array(values, np.float64))
 
     def row(self, raw: bytes, line: int) -> tuple[list[int], list[int], list[float]] | None:
         """Labels, features and values of a line, each in order; None for a comment."""

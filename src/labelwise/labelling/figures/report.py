@@ -187,8 +187,8 @@ def agreement_table(pairs: Sequence[PairFigures]) -> Markup | None:
         head = left + side * (i + 0.5)
         marks.append(tag("text", _cut(who, int(side // 9)), x=head, y=26.0, text_anchor="middle", class_="tick"))
         for j, other in enumerate(people):
-            both = share.get(frozenset((who, other))) if i != j else None
-            marks += _cell(both, (left + side * j, 34.0 + 32 * i), (side - 2, 30.0))
+            agreement = share.get(frozenset((who, other))) if i != j else None
+            marks += _cell(agreement, (left + side * j, 34.0 + 32 * i), (side - 2, 30.0))
     worst = min(pairs, key=lambda pair: pair.share)
     said = f"Least between {worst.first} and {worst.second}: {100 * worst.share:.0f} % of {worst.both} common answers."
     return picture(height, "Agreement between people", said, marks)

@@ -192,12 +192,12 @@ def lease_problems(connection: sa.Connection) -> Iterator[str]:
     item, too, and these have no event of their own.
     """
     kinds = {"answered": ("answer",), "skipped": ("skip",), LEFT: ("answer", "skip")}
-    both = leases.outerjoin(events, events.c.lease == leases.c.token)
+    with_events = leases.outerjoin(events, events.c.lease == leases.c.token)
     columns = (leases.c.token, leases.c.state, _ended_by_another().label("is_ended"))
     questions = (leases.c.item, leases.c.who, leases.c.label)
     answered = (events.c.id, events.c.kind, events.c.item, events.c.who, events.c.asked)
     answers = (column.label(f"event_{column.name}") for column in answered)
-    query = sa.select(*columns, *questions, *answers).select_from(both)
+    query = sa.select(*columns, *questions, *answers).select_from(with_events)
     for row in connection.execute(query, execution_options={"yield_per": AT_ONCE}):
         token, state, is_ended, *question = row[:6]
         event, kind, *answer = row[6:]

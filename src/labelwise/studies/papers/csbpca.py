@@ -144,8 +144,8 @@ def top_sets(scores: FloatArray, counts: npt.NDArray[np.integer]) -> BoolArray:
 
 def macro(sets: BoolArray, truth: BoolArray) -> float:
     """Macro-F1 over all labels, as the paper has it: a label without positives counts 0."""
-    found = macro_f1(sets, truth)
-    return found.value * (truth.shape[1] - found.left_out) / truth.shape[1]
+    over_known = macro_f1(sets, truth)
+    return over_known.value * (truth.shape[1] - over_known.left_out) / truth.shape[1]
 
 
 def data_run(file: str, name: str) -> Outcome:

@@ -100,10 +100,10 @@ class Runs(list[Outcome]):
 
 
 def _within(run: Outcome, keys: str | tuple[str | int, ...]) -> Any:
-    found: Any = run
+    value: Any = run
     for key in (keys,) if isinstance(keys, str) else keys:
-        found = found[key]
-    return found
+        value = value[key]
+    return value
 
 
 # -- words ------------------------------------------------------------------------------------------------------------
@@ -134,9 +134,9 @@ def span(values: Sequence[float], form: str) -> str:
 
 def with_error(values: Iterable[float], form: str = ".3f", digits: int = 3) -> str:
     """A mean with its standard error, which a single value has not."""
-    found = Estimate.of(values)
-    error = "" if np.isnan(found.standard_error) else f" ± {found.standard_error:.{digits}f}"
-    return f"{found.value:{form}}{error}"
+    estimate = Estimate.of(values)
+    error = "" if np.isnan(estimate.standard_error) else f" ± {estimate.standard_error:.{digits}f}"
+    return f"{estimate.value:{form}}{error}"
 
 
 def cells(*values: float | str, form: str = ".3f") -> list[Cell]:

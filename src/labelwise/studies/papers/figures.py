@@ -18,7 +18,17 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from scipy.ndimage import zoom
 
 from labelwise.posterior import FloatArray
-from labelwise.studies.figures import FAINT, GREY, INK, LOOK, PALETTE, faint_grid, name_line_ends
+from labelwise.studies.figures import (
+    FAINT,
+    GREY,
+    INK,
+    LOOK,
+    PALETTE,
+    bare_plane,
+    faint_grid,
+    name_line_ends,
+    panel_grid,
+)
 from labelwise.studies.findings import in_words
 from labelwise.studies.papers.engine import Verdict
 
@@ -143,21 +153,15 @@ def _draw_grid(
     panels: Sequence[CurvePanel], columns: int, share_y: bool, draw: Callable[[Axes, CurvePanel], None]
 ) -> Figure:
     """The panels side by side; an axis is named at the border where all share it."""
-    columns = min(columns, len(panels))
-    rows = ceil(len(panels) / columns)
+    size: dict[str, Any] = {"panel": (3.2, 2.5), "margins": (0.3, 0.45), "xlabel": panels[0].x_label}
     with rc_context(LOOK):
-        figure = Figure(figsize=(3.2 * columns + 0.3, 2.5 * rows + 0.45), layout="constrained")
-        axes = figure.subplots(rows, columns, squeeze=False, sharey=share_y).ravel()
-        for ax in axes[len(panels) :]:
-            ax.axis("off")
-        for number, (panel, ax) in enumerate(zip(panels, axes, strict=False)):
+        figure, axes = panel_grid(len(panels), columns, **size, sharey=share_y)
+        for number, (panel, ax) in enumerate(zip(panels, axes, strict=True)):
             draw(ax, panel)
             ax.set_title(panel.title, fontweight="bold")
             if number % columns == 0 or not share_y:
                 ax.set_ylabel(panel.y_label)
-            if number >= len(panels) - columns:
-                ax.set_xlabel(panel.x_label)
-        _name_lines(figure, axes[: len(panels)])
+        _name_lines(figure, axes)
     return figure
 
 
@@ -298,14 +302,10 @@ class LabelGains(NamedTuple):
 def draw_components(components: Sequence[ComponentView], columns: int = 4) -> Figure:
     """A panel per component: its likeliest labels with their probabilities, a tick where the label is on average."""
     most = max(len(c.labels) for c in components)
-    rows = ceil(len(components) / columns)
     with rc_context({**LOOK, "axes.titlesize": 9}):
-        figure = Figure(figsize=(2.7 * columns, rows * (0.75 + 0.24 * most)), layout="constrained")
-        axes = figure.subplots(rows, columns, squeeze=False, sharex=True)
-        for place, (ax, component) in enumerate(zip(axes.ravel(), components, strict=False)):
+        figure, axes = panel_grid(len(components), columns, panel=(2.7, 0.75 + 0.24 * most), sharex=True)
+        for place, (ax, component) in enumerate(zip(axes, components, strict=True)):
             _draw_component(ax, component, most, COMPONENT_COLOURS[place % len(COMPONENT_COLOURS)])
-        for ax in axes.ravel()[len(components) :]:
-            ax.axis("off")
     return figure
 
 
@@ -330,17 +330,11 @@ def _draw_component(ax: Axes, component: ComponentView, most: int, colour: str) 
 
 def draw_gates(maps: GateMaps, titles: Sequence[str], columns: int = 6) -> Figure:
     """A map per component: darker where it is likely, its most typical items ringed, the other items as dots."""
-    k = len(titles)
-    rows = ceil(k / columns)
     with rc_context({**LOOK, "axes.titlesize": 9}):
-        figure = Figure(figsize=(1.75 * columns, 2.0 * rows), layout="constrained")
-        axes = figure.subplots(rows, columns, squeeze=False)
+        figure, axes = panel_grid(len(titles), columns, panel=(1.75, 2.0))
         low, high = float(maps.probabilities.min()), float(maps.probabilities.max())
-        for place, ax in enumerate(axes.ravel()):
-            _bare(ax)
-            if place >= k:
-                ax.axis("off")
-                continue
+        for place, ax in enumerate(axes):
+            bare_plane(ax)
             colour = COMPONENT_COLOURS[place % len(COMPONENT_COLOURS)]
             shades = LinearSegmentedColormap.from_list("gate", ["white", colour])
             shown = ax.imshow(
@@ -373,7 +367,7 @@ def draw_overlap(maps: GateMaps, titles: Sequence[str]) -> Figure:
         for k in shown:
             ax.contour(*lines, (winner == k).astype(float), levels=[0.5], colors="white", linewidths=0.9)
         ax.scatter(maps.points[:, 0], maps.points[:, 1], s=5, color=INK, alpha=0.55, linewidths=0)
-        _bare(ax)
+        bare_plane(ax)
         handles = [
             Patch(color=COMPONENT_COLOURS[k % len(COMPONENT_COLOURS)], label=_short(titles[k], 30)) for k in shown
         ]
@@ -428,11 +422,3 @@ def thirds_by(frequency: FloatArray) -> list[npt.NDArray[np.intp]]:
 
 def _short(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def _bare(ax: Axes) -> None:
-    ax.set_aspect("equal")
-    ax.set_xticks([])
-    ax.set_yticks([])
-    for spine in ax.spines.values():
-        spine.set_visible(False)

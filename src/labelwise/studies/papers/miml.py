@@ -75,8 +75,8 @@ PAPER_MINUTES = {"yeast": "3 min 25 s", "rcv1sub1": "30 min 45 s", "bibtex": "â€
 def jobs(quick: bool, shared: Path | None) -> Plan:
     """Every exhibit's jobs; those on published sets only where `shared` has them."""
     asked = ("mutual_information", "uncertainty", "random")
-    both = ("identity",) if quick else ("identity", "published")
-    plan = {"toy": every(toy_run, seed=range(4 if quick else 30), decoder=both, strategy=asked)}
+    decoders = ("identity",) if quick else ("identity", "published")
+    plan = {"toy": every(toy_run, seed=range(4 if quick else 30), decoder=decoders, strategy=asked)}
     if shared is None:
         return plan
     seeds = range(2 if quick else 5)
@@ -85,7 +85,9 @@ def jobs(quick: bool, shared: Path | None) -> Plan:
     pairs = ("medical",) if quick else ("medical", "enron")
 
     def on_set(name: str) -> list[Job]:
-        return every(set_run, name=name, seed=seeds, decoder="identity" if name in LARGE_SETS else both, strategy=asked)
+        return every(
+            set_run, name=name, seed=seeds, decoder="identity" if name in LARGE_SETS else decoders, strategy=asked
+        )
 
     on_sets: dict[str, list[Job]] = {
         "sets": [job for name in sets for job in on_set(name)],
