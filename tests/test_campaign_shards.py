@@ -24,6 +24,7 @@ from labelwise import (
     Uncertainty,
 )
 from labelwise.data import ShardedFeatures
+from labelwise.hints import learn_hints
 
 N, D, Q = 240, 8, 3
 NAMES = tuple("abc")
@@ -190,3 +191,44 @@ def test_a_model_that_cannot_be_walked_by_features_is_refused(tmp_path):
     truth = X @ np.random.default_rng(1).standard_normal((D, Q)) > 0.3
     with pytest.raises(ValueError, match=r"open items of this pool are in shards, .* use LabelGP"):
         asked_by(shards_of(X, tmp_path), OnlineBayes(), MutualInformation(**LARGE), truth)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_opinions_beside_shards_are_those_beside_a_matrix(tmp_path, sparse):
+    X = np.abs(features(sparse))
+    truth = X @ np.random.default_rng(1).standard_normal((D, Q)) > 0.3
+    rng = np.random.default_rng(2)
+    said = np.where(rng.random(truth.shape) < 0.8, np.where(rng.random(truth.shape) < 0.85, truth, ~truth), np.nan)
+    memory = LabelData.from_arrays(X, label_names=NAMES).with_opinions("gpt", said)
+    shards = shards_of(X, tmp_path).with_opinions("gpt", said)
+    assert isinstance(shards.X, ShardedFeatures) and shards.X.is_sparse == sparse
+    assert_allclose(shards.opinions("gpt").toarray(), memory.opinions("gpt").toarray())
+    rows = np.array([0, 99, 100, 101, 239])
+    for some in (rows, slice(98, 103), rows[:0]):
+        found, expected = shards.X[some], memory.X[some]
+        assert_allclose(found.toarray() if sparse else found, expected.toarray() if sparse else expected)
+    assert_allclose(learn_hints(shards)(shards.X[rows]), learn_hints(memory)(memory.X[rows]))
+    again = shards.with_opinions("rules", 1 - said).with_opinions("gpt", 1 - said)
+    assert again.opinion_names == ("rules", "gpt")
+    assert_allclose(again.opinions("gpt").toarray(), -shards.opinions("gpt").toarray())
+    left = again.without_opinions().X[rows]
+    assert_allclose(left.toarray() if sparse else left, X[rows].toarray() if sparse else X[rows])
+    with pytest.raises(ValueError, match="240 rows, but 3"):
+        shards.X.with_columns(np.ones((3, 1)))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_campaign_on_shards_believes_opinions_before_and_after_answers(tmp_path, sparse):
+    X = np.abs(features(sparse))
+    truth = np.random.default_rng(1).random((N, Q)) < 0.4  # features say nothing of it
+    opinions = labelwise.Opinions("gpt", {str(i): [NAMES[j] for j in np.flatnonzero(truth[i])] for i in range(0, N, 2)})
+    campaign = Campaign(shards_of(X, tmp_path), model=LabelGP("linear"), strategy=Uncertainty(), opinions=[opinions])
+    assert (campaign.believe().probabilities()[::2] > 0.5)[truth[::2]].all()
+    campaign.tell([Answer(str(i), dict(zip(NAMES, truth[i].tolist(), strict=True))) for i in range(40)])
+    p = campaign.believe().probabilities()[40::2]
+    assert p[truth[40::2]].mean() > 0.6 > 0.3 > p[~truth[40::2]].mean()
+    assert len(campaign.ask(3)) == 3
+    alone = Campaign(labelwise.read(tmp_path, label_names=NAMES), model=LabelGP("linear"), strategy=Uncertainty())
+    alone.tell(campaign.answers)
+    worse = alone.believe().probabilities()[40::2]
+    assert p[truth[40::2]].mean() > worse[truth[40::2]].mean() + 0.15

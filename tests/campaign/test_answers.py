@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from campaign_toys import InOrder, make_pool, start
-from labelwise import Answer, BalancedPairs, Costs, Diagnosis
+from labelwise import Answer, BalancedPairs, Costs, Diagnosis, LabelData
 from labelwise.campaign.answers import AnswerBook
 
 
@@ -84,3 +84,26 @@ def test_base_rates_come_from_random_answers_alone():
     for item, reason, value in (("0", "control", True), ("1", "start", False), ("2", "strategy", True)):
         campaign.tell(Answer(item, {"a": value, "b": True}, reason))
     assert campaign.base_rates()[:2].tolist() == [0.5, 1.0] and np.isnan(campaign.base_rates()[2])
+
+
+def test_labels_that_follow_from_others_cost_nothing():
+    labels = [{"name": "science"}, {"name": "physics", "parent": "science"}, {"name": "optics", "parent": "physics"}]
+    data = LabelData.from_arrays(np.eye(4), labels=[*labels, {"name": "art"}], implies_parent=True)
+    costs = Costs(read=10.0, open=3.0, pick=4.0, answer=1.0, switch=1.0)
+    book = AnswerBook(data)
+    book.add([Answer("0", {"science": False, "physics": False, "optics": True, "art": True})])
+    assert book.spent(costs).cost == 10 + 3 + 2 * 4  # two were picked, and two more are known
+    book.add([Answer("1", {"optics": True})])
+    assert book.spent(costs).cost == 21 + 10 + 1  # one yes, which says three things
+    book.add([Answer("2", {"science": False})])
+    assert book.spent(costs).cost == 32 + 10 + 1
+    book.add([Answer("3", {"science": True})])
+    book.add([Answer("3", {"optics": True})])
+    assert book.spent(costs).cost == 43 + 10 + 1 + 1
+    each = book.seconds(costs, len(book))
+    assert each.size == book.told().labels.size and each.sum() == pytest.approx(55)
+    book = AnswerBook(data)
+    book.add([Answer("0", dict.fromkeys(["science", "physics", "optics", "art"], True))])  # said, though implied
+    assert book.spent(costs).cost == 10 + 3 + 2 * 4
+    prices = Costs(read=0.0, labels={"optics": 5.0, "science": 7.0})
+    assert book.spent(prices).cost == 5 + 1

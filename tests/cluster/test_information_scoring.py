@@ -11,13 +11,15 @@ from labelwise.data import ShardedFeatures
 from labelwise.queries.base import ScoringStrategy
 
 
-def campaign(strategy, n=9000):
+def campaign(strategy, n=9000, *, opinions=False):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 6)).round(1).astype(np.float32)  # rounded: some items tie
     names = ["a", "b", "c"]
     pool = lw.LabelData.from_arrays(ShardedFeatures.of(X[: n // 3], X[n // 3 :]), label_names=names)
     said = X[:40] @ rng.normal(size=(6, 3)) > 0
     answers = [lw.Answer(str(row), dict(zip(names, one, strict=True))) for row, one in enumerate(said)]
+    if opinions:
+        pool = pool.with_opinions("gpt", np.where(rng.random((n, 3)) < 0.5, X[:, :3] > 0, np.nan))
     return lw.Campaign(pool, model=lw.LabelGP("linear"), strategy=strategy, random_state=0, answers=answers)
 
 
@@ -36,6 +38,12 @@ def asked(campaign, rounds=2):
 )
 def test_questions_are_those_of_one_machine(client, strategy):
     assert asked(campaign(on_cluster(strategy, client))) == asked(campaign(strategy))
+
+
+def test_opinions_go_along(client):
+    with_opinions = asked(campaign(on_cluster(lw.Uncertainty(), client), opinions=True))
+    assert with_opinions == asked(campaign(lw.Uncertainty(), opinions=True))
+    assert with_opinions != asked(campaign(lw.Uncertainty()))
 
 
 def test_a_pool_in_memory_is_scored_here(client, monkeypatch):

@@ -130,3 +130,22 @@ def test_few_likely_labels_are_suggested_the_likeliest_first():
     assert campaign.suggest([]) == []
     with pytest.raises(ValueError, match="no item 'nobody'"):
         campaign.suggest(["nobody"])
+
+
+def test_stop_words_and_very_short_words_are_no_reasons():
+    """They go with a label as well as the others do, by the model and by its name, and tell a person nothing."""
+    words = ["not", "is", "ox", "gita", "verse", "tree", "of the"]
+    rng = np.random.default_rng(0)
+    has = rng.random(120) < 0.5
+    X = (rng.random((120, 7)) < np.where(has[:, None], [0.9, 0.9, 0.9, 0.9, 0.8, 0.3, 0.9], 0.1)).astype(float)
+    data = LabelData.from_arrays(sp.csr_array(X), label_names=["gita", "b47"], feature_names=words)
+    campaign = Campaign(data, model=BinaryRelevance())
+    rows = [str(i) for i in np.flatnonzero(has & (X[:, 3:5].sum(1) == 2))[:5]]
+    before = [each for item in campaign.suggest(rows) for each in item]
+    campaign.tell([Answer(str(i), {"gita": bool(has[i]), "b47": bool(has[i])}) for i in range(60)])
+    told = [each for item in campaign.suggest(rows) for each in item]
+    named = [each for each in before if each.source == "name"]
+    assert named and {each.source for each in told} == {"model"}
+    assert all(set(each.words) <= {"gita", "verse", "tree"} and each.words for each in [*named, *told])
+    believed = campaign.believed(np.array([int(row) for row in rows]))
+    assert {word for marks in believed.marks(5) for word, *_ in marks} <= {"gita", "verse", "tree"}

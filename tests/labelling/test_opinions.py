@@ -130,3 +130,48 @@ def test_the_command_imports_opinions_all_or_none(project, tmp_path):
     assert project.learner().opinions["gpt"].nnz == 4
     with pytest.raises(ProjectError, match="no item 'nobody'"):
         project.add_opinions(Opinions("gpt", {"nobody": ["joy"]}))
+
+
+def test_opinions_about_new_items_are_heard_and_their_absence_is_told(project, truth, tmp_path):
+    place, run = str(project.store.location), CliRunner()
+    new, said_of_new, out = tmp_path / "new.csv", tmp_path / "new.jsonl", tmp_path / "out.csv"
+    new.write_text("id,x0,x1,x2\nn1,0,0,0\nn2,0,0,0\n", encoding="utf-8")
+    said_of_new.write_text('{"item": "n1", "labels": ["joy"]}\n', encoding="utf-8")
+    command = ["predict", place, str(new), "--out", str(out), "--id", "id", "--opinions", f"gpt={said_of_new}"]
+    project.tell([Answer(f"p{i}", values(truth, i)) for i in range(12)], who="ann")
+    done = run.invoke(app, command)
+    assert done.exit_code != 0 and "learnt from no opinions 'gpt' (there are none)" in done.output.replace("\n", " ")
+    project.add_opinions(Opinions("gpt", said(truth, range(40))))
+    done = run.invoke(app, [*command[:5], "--id", "id"])
+    assert done.exit_code == 0 and "nothing is said of these items by gpt" in " ".join(done.output.split())
+    alone = project.predict(str(new), id="id")
+    assert alone.unheard == ("gpt",)
+    done = run.invoke(app, command)
+    assert done.exit_code == 0 and "nothing is said" not in done.output
+    heard = project.predict(str(new), id="id", opinions=[Opinions("gpt", {"n1": ["joy"]})])
+    assert heard.unheard == () and heard.probabilities[0, 0] > alone.probabilities[0, 0] + 0.2
+    assert_allclose(heard.probabilities[1], alone.probabilities[1])
+    with pytest.raises(ProjectError, match="import those about the project's own"):
+        project.predict(opinions=[Opinions("gpt", {"p1": ["joy"]})])
+    for wrong in ({"n7": ["joy"]}, {"n1": ["joi"]}):
+        with pytest.raises(ProjectError, match="which is not there"):
+            project.predict(str(new), id="id", opinions=[Opinions("gpt", wrong)])
+    done = run.invoke(app, [*command[:-1], "gpt"])
+    assert done.exit_code != 0 and "NAME=FILE" in done.output
+
+
+def test_a_name_of_features_is_refused_before_anything_is_kept(tmp_path):
+    data = LabelData.from_arrays([[0.0], [1.0]], label_names=NAMES, item_ids=["p0", "p1"])
+    with Project.create(tmp_path / "blocks.db", data.with_block(np.eye(2), "mine", "vectors")) as project:
+        with pytest.raises(ProjectError, match="opinions cannot be called 'mine': features of the items are"):
+            project.add_opinions(Opinions("mine", {"p0": ["joy"]}))
+        assert project.learner().opinions == {}
+        project.settings.features["embed"] = "tiny"  # as of a project whose worker makes vectors
+        with pytest.raises(ProjectError, match="'tiny'"):
+            project.add_opinions(Opinions("tiny", {"p0": ["joy"]}))
+
+
+def test_a_campaign_refuses_the_name_of_a_block():
+    data = LabelData.from_arrays([[0.0], [1.0]], label_names=NAMES).with_block(np.eye(2), "mine", "vectors")
+    with pytest.raises(ValueError, match="take another name"):
+        data.with_opinions("mine", {"0": ["joy"]})

@@ -271,7 +271,10 @@ class AnswerBook:
         return (closed + taken).tocsr()
 
     def spent(self, costs: Costs) -> Spent:
-        """What the answers cost; those about one item that follow one another take one reading."""
+        """What the answers cost; those about one item that follow one another take one reading.
+
+        Where a label implies its parent, labels that follow from others of the same answer cost nothing.
+        """
         rows, opened, events, seconds = self._event_costs(costs, len(self))
         return Spent(np.unique(rows).size, int(opened.sum()), events.size, float(seconds.sum()), costs.unit)
 
@@ -294,7 +297,18 @@ class AnswerBook:
         prices = costs.of_labels(self.data.label_names)
         words = self.data.word_counts(rows) if costs.read_word else None
         how = {"opened": opened, "further": further, "swept": swept, "words": words}
-        return rows, opened, events, prices.of_answers(events, told.labels, told.values, **how)
+        paid = ~self._follows(events, told)
+        cost = prices.of_answers(events[paid], told.labels[paid], told.values[paid], **how)
+        return rows, opened, events, cost
+
+    def _follows(self, events: Rows, told: AnswerArrays) -> Bools:
+        """(e,) labels that follow from another label of the same answer, and that nobody had to say."""
+        if self.tree is None:
+            return np.zeros(events.size, dtype=bool)
+        q, above = self.data.n_labels, self.tree.parents[told.labels]
+        here, parent = events * q + told.labels, np.where(above >= 0, events * q + above, -1)
+        by_child = told.values & np.isin(here, parent[told.values])
+        return by_child | (~told.values & np.isin(parent, here[~told.values]))
 
 
 def _said(answer: Answer) -> str:

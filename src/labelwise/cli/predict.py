@@ -19,7 +19,9 @@ from labelwise.cli._common import (
     errors,
     opened,
 )
+from labelwise.data.opinions import read_opinions
 from labelwise.data.predictions import prediction_columns, writing_predictions
+from labelwise.records.opinions import Opinions
 
 
 def predict(
@@ -35,6 +37,14 @@ def predict(
     every_label: Annotated[
         bool, typer.Option("--every-label", help="Also predict labels without any yes so far.")
     ] = False,
+    opinions: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=FILE",
+            help="What the source NAME says of the new items (jsonl, json, csv, as for labelwise import). "
+            "May be given several times.",
+        ),
+    ] = None,
     id: Annotated[str | None, typer.Option(help="Column of item ids.")] = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
@@ -49,17 +59,21 @@ def predict(
     Labels without any yes so far are left out, and the command says so: no item is known that has them. --every-label
     includes them. Columns of numbers are matched by name, in any order.
 
+    If the project has opinions of others, give what the same sources say of the new items by --opinions. Without, they
+    are labelled by the rest of what was learnt, and the command says so.
+
     **Examples**
 
     ```
     labelwise predict tickets.db tomorrow.csv --out tomorrow-labelled.csv
     labelwise predict tickets.db --out all.parquet --top 3
+    labelwise predict tickets.db tomorrow.csv --opinions gpt=tomorrow-gpt.jsonl
     ```
     """
     with opened(project, **CSV) as found:
         at_least_one("--top", top)
         with writing_predictions(out, raw_csv=raw_csv) as append:  # first: what cannot be written is told at once
-            options = csv_options(encoding, delimiter)
+            options = csv_options(encoding, delimiter) | {"opinions": [_read_opinions(each) for each in opinions or ()]}
             predicted = found.predict(items, id=id, threshold=threshold, every_label=every_label, **options)
             names = predicted.label_names
             there = np.array([name not in set(predicted.left_out) for name in names], dtype=bool)
@@ -68,7 +82,18 @@ def predict(
 
     if predicted.left_out:
         errors.print(left_out(predicted.left_out, len(predicted.label_names)))
+    if predicted.unheard:
+        errors.print(
+            f"nothing is said of these items by {', '.join(predicted.unheard)}: labelled without; see --opinions"
+        )
     if predicted.unlearnt:
         errors.print(f"{unlearnt(predicted.unlearnt)}; see labelwise status {project}")
     per_item = predicted.sets.sum() / max(len(predicted.ids), 1)
     typer.echo(f"{counted(len(predicted.ids), 'item')}, {per_item:.2f} labels each: {out}")
+
+
+def _read_opinions(option: str) -> Opinions:
+    name, has_file, file = option.partition("=")
+    if not has_file or not file:
+        raise typer.BadParameter(f"write NAME=FILE, such as gpt=gpt.jsonl, got {option!r}", param_hint="--opinions")
+    return read_opinions(file, name)

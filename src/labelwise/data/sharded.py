@@ -112,6 +112,55 @@ class ParquetShard:
         return result
 
 
+@dataclass(frozen=True, eq=False)
+class WideShard:
+    """A shard with more columns behind its own, which are in memory."""
+
+    shard: Shard
+    more: sp.csr_array  # (n, k)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (self.shard.shape[0], self.shard.shape[1] + int(self.more.shape[1]))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.shard.dtype
+
+    @property
+    def is_sparse(self) -> bool:
+        return self.shard.is_sparse
+
+    def rows(self, rows: Rows) -> Any:
+        own, more = self.shard.rows(rows), self.more[rows].astype(self.dtype)
+        return (
+            sp.csr_array(sp.hstack([own, more], format="csr")) if self.is_sparse else np.hstack([own, more.toarray()])
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenColumns:
+    """Some columns of a shard."""
+
+    shard: Shard
+    columns: IndexArray  # (k,)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (self.shard.shape[0], self.columns.size)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.shard.dtype
+
+    @property
+    def is_sparse(self) -> bool:
+        return self.shard.is_sparse
+
+    def rows(self, rows: Rows) -> Any:
+        return self.shard.rows(rows)[:, self.columns]
+
+
 def open_shard(path: Path, features: tuple[str, ...] | None = None, others: tuple[str, ...] = ()) -> Shard:
     """A file as a shard; for parquet, `features` names its columns, or all are but for `others`."""
     suffix = split_name(path)[1]
@@ -361,6 +410,22 @@ class ShardedFeatures:
         others = more.shards if isinstance(more, ShardedFeatures) else (ArrayShard(more),)
         return ShardedFeatures(self.shards + others)
 
+    def with_columns(self, more: Any) -> ShardedFeatures:
+        """The same rows with more columns (n, k) behind the others; they stay in memory, so let them be sparse."""
+        columns = sp.csr_array(more)
+        if columns.shape[0] != self.shape[0]:
+            raise ValueError(f"there are {self.shape[0]} rows, but {columns.shape[0]} of the new columns")
+        ends = zip(self.shards, self._starts[:-1].tolist(), self._starts[1:].tolist(), strict=True)
+        return ShardedFeatures(tuple(WideShard(shard, columns[start:stop]) for shard, start, stop in ends))
+
+    def only_columns(self, columns: IndexArray) -> ShardedFeatures:
+        """The same rows with some of the columns."""
+        return ShardedFeatures(tuple(ChosenColumns(shard, np.asarray(columns)) for shard in self.shards))
+
+    def read_columns(self, start: int, stop: int) -> sp.csr_array:
+        """(n, k) columns of all rows, in memory; of those that are there already no file is read."""
+        return sp.csr_array(sp.vstack([_columns(shard, start, stop) for shard in self.shards], format="csr"))
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> npt.NDArray[Any]:
         """Refused: what takes an array would load the pool whole."""
         raise TypeError(
@@ -404,6 +469,16 @@ class FeaturePart:
         if rows is None:
             return self.features[self.start : self.start + self.n_rows]
         return self.features.rows(self.start + rows)
+
+
+def _columns(shard: Shard, start: int, stop: int) -> sp.csr_array:
+    if isinstance(shard, WideShard):
+        width = shard.shard.shape[1]
+        if start >= width:
+            return sp.csr_array(shard.more[:, start - width : stop - width])
+        if stop <= width:
+            return _columns(shard.shard, start, stop)
+    return sp.csr_array(shard.rows(slice(0, shard.shape[0]))[:, start:stop])
 
 
 def _path(shard: Shard) -> str | None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils.extmath import randomized_svd
 
-from labelwise.hints.words import PoolVocabulary, term_weights
+from labelwise.hints.words import PoolVocabulary, is_telling, term_weights
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.feature_scaling import unit_rows
 from labelwise.records import Block, LabelData, in_shards
@@ -130,11 +130,12 @@ class Pool:
         return cls(X, tuple(found))
 
     def words(self, feature_names: Sequence[str] | None) -> dict[int, str]:
-        """The columns that are words, and which."""
+        """The columns that are words which tell a person something, and which."""
         if feature_names is None:
             return {}
         blocks = (block for block, pool in self.blocks if isinstance(pool, PoolWords))
-        return {column: feature_names[column] for block in blocks for column in range(block.start, block.stop)}
+        columns = (column for block in blocks for column in range(block.start, block.stop))
+        return {column: feature_names[column] for column in columns if is_telling(feature_names[column])}
 
     def fit(self, hint: Hint, labels: Sequence[Label]) -> list[tuple[str, FittedHint]]:
         """The hint fitted to each block that it reads, with its name: with that of the block where there are several.

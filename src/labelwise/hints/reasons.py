@@ -36,7 +36,7 @@ class ExplainedBeliefs:
     X : (n, d) features
     probabilities : (n, q)
     model : (n, q) log-odds that the model adds to those that each label usually has
-    words : of the columns that are words, which
+    words : of the columns that are words which tell a person something, which
     hints, weights : PoolHints and HintWeights, None where there are no hints
     """
 
@@ -70,7 +70,7 @@ class ExplainedBeliefs:
             amounts[source] = amounts[source] + amount if source in amounts else amount
             if of_hint is not None:
                 parts[source] = parts[source] + of_hint if source in parts else of_hint
-        words |= {source: _strongest_words(part, self.words) for source, part in parts.items()}
+        words |= {source: _strongest_words(self._telling(part), self.words) for source, part in parts.items()}
         sources = list(amounts)
         said = np.stack(list(amounts.values()))  # (sources, m)
         best = np.where(said.max(axis=0) > MIN_LOG_ODDS, np.argmax(said, axis=0), len(sources))
@@ -97,6 +97,14 @@ class ExplainedBeliefs:
             if parts is not None:
                 parts = sp.csr_array(sp.diags_array(weight * self.hints.weights[h, labels]) @ parts)
             yield getattr(fitted, "source", None) or self.hints.names[h], weight * bend(z[h]), parts
+
+    def _telling(self, parts: sp.csr_array) -> sp.csr_array:
+        """The parts (m, d) without those of columns that are no words, or none that tell anything."""
+        kept = np.zeros(parts.shape[1], dtype=bool)
+        kept[np.fromiter(self.words, dtype=np.intp, count=len(self.words))] = True
+        found = sp.csr_array((np.where(kept[parts.indices], parts.data, 0.0), parts.indices, parts.indptr), parts.shape)
+        found.eliminate_zeros()
+        return found
 
     def _words_by_model(self, rows: IntArray, labels: IntArray) -> list[tuple[str, ...]]:
         if not self.words:

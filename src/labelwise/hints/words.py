@@ -28,6 +28,11 @@ SHORTEST_PREFIX = 5  # letters of a stem that other stems may go on from
 PREFIX_WEIGHT = 0.5  # of a feature that only begins with a label's word
 COMPOUND, SHORTEST_PART = 7, 3  # letters of a word that may be two in one, and of its parts
 NAME_WEIGHT, ABOUT_WEIGHT = 1.0, 0.5  # of names, aliases and keywords; of descriptions, examples and parents
+STOP_WORDS = ENGLISH_STOP_WORDS - {  # those of the list of scikit-learn that may well be what a label is about
+    *("amount", "bill", "bottom", "call", "cry", "detail", "empty", "fire", "front", "full", "interest", "mill"),
+    *("move", "name", "serious", "side", "sincere", "system", "thick", "thin", "top"),
+}
+SHORTEST_REASON = 3  # letters of a word of the Latin alphabet that is told as a reason
 MOST_SHARED = 0.5  # share of the labels that may have a word before it says nothing of any of them
 
 
@@ -38,6 +43,17 @@ def words_of(text: str) -> list[str]:
     ['tag', 'machine', 'learning', 'sci', 'fi']
     """
     return WORD.findall(INNER_CAPITAL.sub(" ", text).lower())
+
+
+def is_telling(name: str) -> bool:
+    """Whether a feature of this name tells a person something: not if all its words are stop words or very short.
+
+    >>> [name for name in ("gita", "is", "not", "of the", "tv", "sea level", "的士", "2007") if is_telling(name)]
+    ['gita', 'sea level', '的士', '2007']
+    """
+    return any(
+        word not in STOP_WORDS and (len(word) >= SHORTEST_REASON or not word.isascii()) for word in name.lower().split()
+    )
 
 
 def stem(word: str) -> str:
@@ -90,7 +106,7 @@ class PoolVocabulary:
         for text, weight in texts:
             for word in words_of(text):
                 for part in self._parts(word):
-                    if part not in ENGLISH_STOP_WORDS:
+                    if part not in STOP_WORDS:
                         weights[stem(part)] = max(weight, weights.get(stem(part), 0.0))
         return weights
 

@@ -57,14 +57,15 @@ from labelwise.labelling.training.model_files import TrainedLabeller
 from labelwise.labelling.training.similar import SimilarItems
 from labelwise.labelling.training.worker import Worker, labeller_of, model_path
 from labelwise.posterior import FloatArray
-from labelwise.records import Answer, Block, Costs, LabelData
+from labelwise.records import Answer, Block, Costs, LabelData, Opinions
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
     """Label sets (n, q) and probabilities (n, q) of items, by name, and how many answers the model had not learnt.
 
-    `left_out` are the labels that were not predicted because nobody has said yes to them so far.
+    `left_out` are the labels that were not predicted because nobody has said yes to them so far; `unheard` the sources
+    of opinions that the model has learnt to listen to and that say nothing of these items.
     """
 
     ids: tuple[str, ...]
@@ -73,6 +74,7 @@ class Predictions:
     probabilities: FloatArray
     unlearnt: int = 0
     left_out: tuple[str, ...] = ()
+    unheard: tuple[str, ...] = ()
 
 
 class Project(ServedProject):
@@ -216,6 +218,7 @@ class Project(ServedProject):
         id: str | None = None,
         threshold: float | None = None,
         every_label: bool = False,
+        opinions: Iterable[Opinions] = (),
         **csv: Any,
     ) -> Predictions:
         """Label sets and probabilities: of the items of a file, or of the project's own.
@@ -225,7 +228,8 @@ class Project(ServedProject):
 
         Of the project's own items, what was answered stands. Sets are those of the default decision, see
         docs/decisions.md, or hold all labels above a threshold. Labels that nobody has said yes to are left out, unless
-        `every_label` is wanted: a model knows no item that has them. `csv`: options of a csv file, encoding and
+        `every_label` is wanted: a model knows no item that has them. `opinions`: what sources say of the items of the
+        file; of the project's own, it has what was imported. `csv`: options of a csv file, encoding and
         delimiter.
         """
         if threshold is not None:
@@ -238,8 +242,10 @@ class Project(ServedProject):
         X = data.X if self.settings.features["kind"] == "numbers" else None
         if "vectors" in self.settings.features:
             X = next((block.of(data.X) for block in data.blocks if block.name == "vectors"), None)
-        is_same = learner is not None and learner.labels.names == labeller.label_names
-        beliefs = labeller.posterior(contents, X, learner.opinions if learner is not None and is_same else None)
+        said = _opinions_of_new(list(opinions), data.item_ids, labeller, is_new=learner is None)
+        if learner is not None and learner.labels.names == labeller.label_names:
+            said = learner.opinions
+        beliefs = labeller.posterior(contents, X, said)
         sets = labeller.decide(beliefs, threshold=threshold, every_label=every_label)
         learnt = labeller.learnt_labels() | every_label
         if learner is not None:
@@ -249,9 +255,9 @@ class Project(ServedProject):
         with self.store.reading() as connection:
             unlearnt = sum(voters_count(connection, labeller.seen_event).values())
         left_out = tuple(name for name, there in zip(labeller.label_names, learnt, strict=True) if not there)
-        return Predictions(
-            data.item_ids, labeller.label_names, sets, np.asarray(beliefs.probabilities()), unlearnt, left_out
-        )
+        unheard = tuple(name for name in labeller.sources if name not in said)
+        p = np.asarray(beliefs.probabilities())
+        return Predictions(data.item_ids, labeller.label_names, sets, p, unlearnt, left_out, unheard)
 
     def model(self) -> TrainedLabeller:
         """The model of all answers so far. If no worker is running, it is trained now, in this process.
@@ -303,6 +309,25 @@ class Project(ServedProject):
                 note_change(connection, "add items", {"number": added}, who, time.time())
                 forget_beliefs(connection)
         return added
+
+
+def _opinions_of_new(
+    opinions: Sequence[Opinions], items: Sequence[str], labeller: TrainedLabeller, *, is_new: bool
+) -> Mapping[str, sp.csr_array]:
+    """By source, (n, q) what is said of new items; sources that the model has not learnt to listen to are refused."""
+    if opinions and not is_new:
+        raise ProjectError("opinions are for the items of a file: import those about the project's own items")
+    for each in opinions:
+        if each.name not in labeller.sources:
+            known = ", ".join(map(repr, labeller.sources)) or "none"
+            raise ProjectError(
+                f"the model has learnt from no opinions {each.name!r} (there are {known}): import some about the "
+                "project's own items first, so that answers can tell what they are worth"
+            )
+    try:
+        return {each.name: each.columns(items, labeller.label_names) for each in opinions}
+    except ValueError as error:
+        raise ProjectError(str(error)) from None
 
 
 def _keep_answers(data: LabelData, label_names: Sequence[str], sets: npt.NDArray[np.bool_]) -> None:

@@ -42,9 +42,10 @@ from labelwise.labelling.training.derived import SIMILAR, DerivedReader
 from labelwise.labelling.training.guesses import Shares, hint_of
 from labelwise.labelling.training.similar import SimilarItems
 from labelwise.records.labels import Label, as_labels
-from labelwise.records.opinions import Opinions
+from labelwise.records.opinions import Opinions, check_opinion_name
 
 PICTURE_FOLDERS = "picture_folders"
+OWN_BLOCKS = {"images": ("colours", "edges")}  # of features that are made here; the others are names of kinds
 OWNER = "owner"  # who changes labels and adds items where no name is given
 
 
@@ -212,8 +213,15 @@ class ServedProject:
     def add_opinions(self, opinions: Opinions, *, who: str = OWNER) -> int:
         """Keep what a source says of items, in place of what it said before; returns of how many items.
 
-        Opinions are weighed by the answers, judged by the random share, and never taken as answers.
+        Opinions are weighed by the answers, judged by the random share, and never taken as answers. The name of a block
+        of the project's features, such as its encoder's, is refused.
         """
+        features = self.settings.features
+        blocks = [block["name"] for block in features.get("blocks", ())] + [features.get("embed")]
+        try:
+            check_opinion_name(opinions.name, [*filter(None, blocks), *OWN_BLOCKS.get(features["kind"], ())])
+        except ValueError as error:
+            raise ProjectError(str(error)) from None
         with self.store.writing() as connection:
             return write_opinions(connection, opinions, who, time.time())
 

@@ -15,9 +15,10 @@ from labelwise.numerics.blocks import OPINIONS, Block, Kind, blocks_in_words, ch
 from labelwise.numerics.user_input import as_numbers, is_frame, sparse_labels
 from labelwise.records.label_tree import LabelTree
 from labelwise.records.labels import Label, as_labels
-from labelwise.records.opinions import Opinions, by_label, column_name
+from labelwise.records.opinions import Opinions, by_label, check_opinion_name, column_name
 
 SHOWN = 5  # labels in a repr
+LOOKED_AT = 1000  # rows of features in shards by which they are taken for words or numbers
 Features: TypeAlias = Any  # (n, d) float array, csr_array or rows in shards: scipy brings no types to tell them apart
 
 
@@ -253,19 +254,18 @@ class LabelData:
         """The same items with more columns X (n, k), a block of their own behind the others.
 
         Columns without names are called by the block: "minilm[0]", "minilm[1]", ... Features that had no blocks become
-        the first one: words if they are sparse, otherwise numbers.
+        the first one: words if they are sparse, otherwise numbers. Beside features in shards the new columns stay in
+        memory, as a sparse matrix.
 
         >>> data = LabelData.from_arrays([[0.0], [1.0]], label_names=["joy"], feature_names=["size"])
         >>> [(block.name, block.kind) for block in data.with_block(np.eye(2), "mine", "vectors").blocks]
         [('numbers', 'numbers'), ('mine', 'vectors')]
         """
-        if in_shards(self.X):
-            raise ValueError("features in shards cannot be widened: write the block into the shards, or read a file")
         columns = as_features(X)
         if columns.shape[0] != self.n_items:
             raise ValueError(f"block {name!r} has {columns.shape[0]} rows, but there are {self.n_items} items")
         d, width = self.n_features, columns.shape[1]
-        kind_so_far: Kind = "words" if sp.issparse(self.X) else "numbers"
+        kind_so_far: Kind = "words" if _is_sparse(self.X) else "numbers"
         blocks = self.blocks or ((Block(kind_so_far, kind_so_far, 0, d),) if d else ())
         named = None
         if self.feature_names is not None or feature_names is not None:
@@ -273,10 +273,13 @@ class LabelData:
             named = (*(self.feature_names or (f"x{column}" for column in range(d))), *own)
         return replace(
             self,
-            X=join_columns([self.X, columns]) if d else columns,
+            X=self._with_columns(columns) if d else columns,
             feature_names=named,
             blocks=(*blocks, Block(name, kind, d, d + width, encoder)),
         )
+
+    def _with_columns(self, columns: Any) -> Features:
+        return self.X.with_columns(columns) if in_shards(self.X) else join_columns([self.X, columns])
 
     def with_opinions(self, name: str, scores: Any) -> LabelData:
         """The same items with what a source says of them: a block of opinions, which hints read and models do not see.
@@ -295,12 +298,14 @@ class LabelData:
     def with_opinion_columns(self, name: str, columns: sp.csr_array) -> LabelData:
         """The same from what `opinions` gives: (n, q) 1 yes, −1 no, 0 nothing is said."""
         named = [column_name(name, label) for label in self.label_names]
+        check_opinion_name(name, (block.name for block in self.blocks if block.kind != OPINIONS))
         before = self.without_opinions(name)
         if not before.blocks and before.n_features:  # as hints take features without blocks: for words, if they can be
-            is_words = sp.issparse(self.X) or (self.feature_names is not None and bool((self.X >= 0).all()))
+            some = self.X[:LOOKED_AT] if in_shards(self.X) else self.X
+            is_words = sp.issparse(some) or (self.feature_names is not None and bool((some >= 0).all()))
             kind: Kind = "words" if is_words else "numbers"
             before = replace(before, blocks=(Block(kind, kind, 0, before.n_features),))
-        own = columns if sp.issparse(self.X) or not before.n_features else columns.toarray()
+        own = columns if _is_sparse(self.X) or in_shards(self.X) or not before.n_features else columns.toarray()
         return before.with_block(own, name, OPINIONS, feature_names=named)
 
     @property
@@ -314,21 +319,20 @@ class LabelData:
             raise ValueError(f"there are no opinions {name!r}; there are {', '.join(self.opinion_names) or 'none'}")
         block = next(block for block in self.blocks if block.name == name)
         names = () if self.feature_names is None else self.feature_names[block.start : block.stop]
-        return by_label(block.of(self.X), names, name, self.label_names)
+        X = self.X.read_columns(block.start, block.stop) if in_shards(self.X) else block.of(self.X)
+        return by_label(X, names, name, self.label_names)
 
     def without_opinions(self, name: str | None = None) -> LabelData:
         """The same items without the opinions of a source, or without any; itself where there are none."""
         gone = {each for each in self.opinion_names if name is None or each == name}
         if not gone:
             return self
-        if in_shards(self.X):
-            raise ValueError("opinions in shards cannot be taken out: read the pool into memory")
         names, left = self.feature_names, [block for block in self.blocks if block.name not in gone]
         kept = np.concatenate([np.empty(0, dtype=np.intp), *(np.arange(b.start, b.stop) for b in left)])
         starts = np.cumsum([0, *(block.width for block in left)]).tolist()
         return replace(
             self,
-            X=self.X[:, kept],
+            X=self.X.only_columns(kept) if in_shards(self.X) else self.X[:, kept],
             feature_names=None if names is None else tuple(names[column] for column in kept.tolist()),
             blocks=tuple(replace(b, start=at, stop=at + b.width) for b, at in zip(left, starts[:-1], strict=True)),
         )
@@ -414,6 +418,10 @@ def _column_order(given: Sequence[str], expected: Sequence[str]) -> list[int]:
             f"until it has each of the {len(expected)} features once, in any order"
         )
     return [place[name] for name in expected]
+
+
+def _is_sparse(X: Any) -> bool:
+    return bool(X.is_sparse) if in_shards(X) else bool(sp.issparse(X))
 
 
 def in_shards(X: Any) -> bool:

@@ -113,6 +113,12 @@ class Opinions:
         return found
 
 
+def check_opinion_name(name: str, blocks: Iterable[str]) -> None:
+    """Raise where the features of the items have a block of this name."""
+    if name in set(blocks):
+        raise ValueError(f"opinions cannot be called {name!r}: features of the items are; take another name")
+
+
 def column_name(source: str, label: str) -> str:
     """What the column is called that holds the opinions of a source on a label."""
     return f"{source}: {label}"

@@ -80,6 +80,11 @@ class TrainedLabeller:
         learnt = getattr(self, "learnt", None)
         return np.ones(len(self.label_names), dtype=bool) if learnt is None else np.asarray(learnt, dtype=bool)
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The sources of opinions that it has learnt to listen to; files of 0.1 know of none."""
+        return tuple(getattr(self, "opinions", ()))
+
     def _tree(self) -> LabelTree | None:
         parents = getattr(self, "parents", None)  # files of 0.1 know of none
         return None if parents is None else LabelTree(np.asarray(parents))
@@ -98,7 +103,7 @@ class TrainedLabeller:
         numbers = () if X is None else pack_vectors(X) if has_both else pack(X)
         features = self.featurizer.transform(contents, numbers)
         shape = (features.shape[0], len(self.label_names))
-        said = [(opinions or {}).get(name) for name in getattr(self, "opinions", ())]  # files of 0.1 know of none
+        said = [(opinions or {}).get(name) for name in self.sources]
         columns = [sp.csr_array(shape) if each is None or each.shape != shape else each for each in said]
         if columns and sp.issparse(features):
             features = sp.csr_array(sp.hstack([features, *columns], format="csr"))
