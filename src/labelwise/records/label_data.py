@@ -265,7 +265,7 @@ class LabelData:
         if columns.shape[0] != self.n_items:
             raise ValueError(f"block {name!r} has {columns.shape[0]} rows, but there are {self.n_items} items")
         d, width = self.n_features, columns.shape[1]
-        kind_so_far: Kind = "words" if _is_sparse(self.X) else "numbers"
+        kind_so_far: Kind = "words" if getattr(self.X, "is_sparse", sp.issparse(self.X)) else "numbers"
         blocks = self.blocks or ((Block(kind_so_far, kind_so_far, 0, d),) if d else ())
         named = None
         if self.feature_names is not None or feature_names is not None:
@@ -273,13 +273,10 @@ class LabelData:
             named = (*(self.feature_names or (f"x{column}" for column in range(d))), *own)
         return replace(
             self,
-            X=self._with_columns(columns) if d else columns,
+            X=self.X.with_columns(columns) if in_shards(self.X) else join_columns([self.X, columns][not d :]),
             feature_names=named,
             blocks=(*blocks, Block(name, kind, d, d + width, encoder)),
         )
-
-    def _with_columns(self, columns: Any) -> Features:
-        return self.X.with_columns(columns) if in_shards(self.X) else join_columns([self.X, columns])
 
     def with_opinions(self, name: str, scores: Any) -> LabelData:
         """The same items with what a source says of them: a block of opinions, which hints read and models do not see.
@@ -305,7 +302,7 @@ class LabelData:
             is_words = sp.issparse(some) or (self.feature_names is not None and bool((some >= 0).all()))
             kind: Kind = "words" if is_words else "numbers"
             before = replace(before, blocks=(Block(kind, kind, 0, before.n_features),))
-        own = columns if _is_sparse(self.X) or in_shards(self.X) or not before.n_features else columns.toarray()
+        own = columns.toarray() if isinstance(self.X, np.ndarray) and before.n_features else columns
         return before.with_block(own, name, OPINIONS, feature_names=named)
 
     @property
@@ -418,10 +415,6 @@ def _column_order(given: Sequence[str], expected: Sequence[str]) -> list[int]:
             f"until it has each of the {len(expected)} features once, in any order"
         )
     return [place[name] for name in expected]
-
-
-def _is_sparse(X: Any) -> bool:
-    return bool(X.is_sparse) if in_shards(X) else bool(sp.issparse(X))
 
 
 def in_shards(X: Any) -> bool:
