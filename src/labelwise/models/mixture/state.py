@@ -353,7 +353,10 @@ class MixturePosterior(LabelPosterior):
 
     def _with_known(self, believed: Any) -> Any:
         """Beliefs or draws (..., n, q), with the known labels in their places."""
-        return believed if self._known is None else np.where(*reversed(self._known_arrays()), believed)
+        if self._known is None:
+            return believed
+        values, observed = self._known_arrays()
+        return np.where(observed, values, believed)
 
 
 def _normalised(gates: FloatArray) -> FloatArray:

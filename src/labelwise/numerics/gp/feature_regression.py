@@ -62,8 +62,8 @@ class FeatureRegression:
 
     def _conjugate_gradients(self, right: FloatArray, start: FloatArray | None) -> FloatArray:
         diagonal = (column_norms(self.X).astype(self.X.dtype) + self.penalty)[:, None]  # (d, 1)
-        how = {"start": start, "steps": self._steps, "tolerance": self._tolerance}
-        return solve_columns(self._multiply, right, diagonal, **how)
+        limits: dict[str, Any] = {"steps": self._steps, "tolerance": self._tolerance}
+        return solve_columns(self._multiply, right, diagonal, start=start, **limits)
 
     def _multiply(self, P: FloatArray) -> FloatArray:
         return np.asarray(self._transposed @ (self.X @ P)) + self.penalty * P
