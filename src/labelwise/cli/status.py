@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -15,7 +14,7 @@ from rich.table import Table as Grid
 from labelwise.cli._common import AsJson, ProjectPlace, TargetF1, WorthAnHour, fail, opened
 
 if TYPE_CHECKING:
-    from labelwise.labelling.figures.status import LabelStatus, Status
+    from labelwise.labelling.figures.status import Status
 
 
 def status(
@@ -71,6 +70,7 @@ def _print(now: Status) -> None:
     from labelwise.labelling.figures.wording import (
         counted,
         encoding_line,
+        interval,
         miss_line,
         opinion_line,
         roughly,
@@ -81,7 +81,9 @@ def _print(now: Status) -> None:
 
     grid = Grid("label", "yes", "no", "unsure", "share", "agreement")
     for label in now.labels:
-        grid.add_row(*_row(label))
+        share = "" if label.base_rate is None else interval(label.base_rate, "rate")
+        agreement = "" if label.agreement is None else f"{label.agreement:.2f}"
+        grid.add_row(label.name, str(label.yes), str(label.no), str(label.unsure), share, agreement)
     Console(highlight=False, markup=False).print(grid)
     people = ", ".join(f"{who} {n}" for who, n in now.people.items())
     answers, items = counted(now.answers, "answer"), counted(now.items, "item")
@@ -97,9 +99,10 @@ def _print(now: Status) -> None:
         typer.echo(miss_line(misses))
     for judged in now.opinions:
         typer.echo(opinion_line(judged))
-    measured = now.f1 is not None and now.f1["f1"] is not None
-    told = _measured(now.f1) if measured else why_no_f1(now.f1)  # type: ignore[arg-type]  # measured: not None
-    typer.echo(f"estimated F1: {told}")
+    if now.f1 is None or now.f1["f1"] is None:
+        typer.echo(f"estimated F1: {why_no_f1(now.f1)}")
+    else:
+        typer.echo(f"estimated F1: {interval(now.f1, 'f1')} on {now.f1['items']} items asked at random")
     for line in standing_lines(now.standing, now.outlook):
         typer.echo(line)
     state = "running" if now.worker else "not running"
@@ -125,17 +128,3 @@ def _print_times(now: Status) -> None:
         usual = "" if each.median is None else f", usually {duration(each.median)} each"
         timed = counted(each.timed, "time")
         typer.echo(f"  {each.who}, {each.questions}: {duration(each.seconds)} over {timed}{usual}")
-
-
-def _row(label: LabelStatus) -> list[str]:
-    share = "" if label.base_rate is None else _interval(label.base_rate, "rate")
-    agreement = "" if label.agreement is None else f"{label.agreement:.2f}"
-    return [label.name, str(label.yes), str(label.no), str(label.unsure), share, agreement]
-
-
-def _measured(f1: dict[str, Any]) -> str:
-    return f"{_interval(f1, 'f1')} on {f1['items']} items asked at random"  # never on a single one
-
-
-def _interval(figures: Mapping[str, Any], key: str) -> str:
-    return f"{figures[key]:.2f} ({figures['low']:.2f} to {figures['high']:.2f})"

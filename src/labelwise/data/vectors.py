@@ -15,6 +15,7 @@ from labelwise.data.errors import UNREADABLE, FormatError
 from labelwise.data.formats.parquet import pyarrow
 from labelwise.data.reading import check_archive
 from labelwise.encoders import as_encoder, encode_cached
+from labelwise.encoders.base import rows_not_finite
 from labelwise.files import AnyPath
 from labelwise.records import LabelData, check_unique
 
@@ -124,7 +125,7 @@ def _as_array(given: Any, where: str, ids: Sequence[str] | None) -> Vectors:
         raise ValueError(f"{where}: expected numbers, one vector for each item: {error}") from None
     if vectors.ndim != 2 or vectors.shape[1] < 1:
         raise ValueError(f"{where}: expected an array of shape (items, numbers of a vector), got {vectors.shape}")
-    wrong = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    wrong = rows_not_finite(vectors)
     if wrong.size:
         raise ValueError(
             f"{where}: the vector of {named(int(wrong[0]))} has NaN or infinity, {wrong.size:,} of {len(vectors):,} "

@@ -54,13 +54,18 @@ class NamedEncoder:
                 f"the encoder {self.name!r} gave an array of shape {vectors.shape} for {len(items)} items; "
                 "expected one vector for each, all of one length"
             )
-        wrong = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+        wrong = rows_not_finite(vectors)
         if wrong.size:
             raise ValueError(
                 f"the encoder {self.name!r} gave NaN or infinity for {str(items[wrong[0]])[:80]!r}; "
                 "leave the item out, or let the encoder return zeros for it"
             )
         return vectors
+
+
+def rows_not_finite(vectors: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.intp]:
+    """The rows that hold NaN or infinity."""
+    return np.flatnonzero(~np.isfinite(vectors).all(axis=1))
 
 
 def as_encoder(given: Any) -> NamedEncoder:

@@ -211,10 +211,7 @@ class Service:
         def settled(connection: sa.Connection) -> Receipt:
             item = item_ids(connection, [answer.item])[answer.item]
             said, notices = checked_values(self._known(connection), answer.values)
-            label = next(iter(said)) if len(said) == 1 and self.settings.target == "pairs" else WHOLE_ITEM
-            withdraw(connection, item, label)
-            event = NewEvent(self._clock(), who, item, "answer", label, SETTLED, said)
-            return Receipt(add_event(connection, event), tuple(notices))
+            return Receipt(self._add_unasked(connection, item, who, said, SETTLED), tuple(notices))
 
         return self.store.write(settled)
 
@@ -302,7 +299,8 @@ class Service:
         """The leases among these that ask about one label, as if they asked about all that is open of the item."""
         with self.store.reading() as connection:
             held = [lease for token in tokens if (lease := find_lease(connection, token)) is not None]
-            return {each.token: self._as_whole(connection, each) for each in held if each.label != WHOLE_ITEM}
+            single = [each for each in held if each.label != WHOLE_ITEM]
+            return {each.token: self._shown(connection, replace(each, label=WHOLE_ITEM)) for each in single}
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
@@ -313,10 +311,10 @@ class Service:
         given = [self._shown(connection, renew(connection, held, self._until())) for held in mine[:n]]
         wanted = min(n - len(given) if new is None else new, MOST_HELD - len(mine)) + len(given)
         while len(given) < wanted:
-            found = take(connection, who, wanted - len(given))
-            if not found:
+            questions = take(connection, who, wanted - len(given))
+            if not questions:
                 break
-            given += self._give_open(connection, found, who)
+            given += self._give_open(connection, questions, who)
         return given
 
     def _ask_about_items(self, connection: sa.Connection, who: str, n: int) -> list[Lease]:
@@ -424,9 +422,6 @@ class Service:
                 end_lease(connection, other.token, "answered")
         return Receipt(number, tuple(notices)), held.who
 
-    def _as_whole(self, connection: sa.Connection, held: StoredLease) -> Lease:
-        return self._shown(connection, replace(held, label=WHOLE_ITEM))
-
     def _answer_item(
         self, connection: sa.Connection, token: str, values: Values, who: str | None, whole: bool, timing: Timing | None
     ) -> Receipt:
@@ -467,10 +462,12 @@ class Service:
             return Receipt(before, tuple(notices), repeated=True)
         if not answer.correction:
             check_not_contradicting(connection, (who, item), answer, said, self._known(connection))
+        return Receipt(self._add_unasked(connection, item, who, said, TOLD), tuple(notices))
+
+    def _add_unasked(self, connection: sa.Connection, item: int, who: str, said: Mapping[int, int], reason: str) -> int:
         label = next(iter(said)) if len(said) == 1 and self.settings.target == "pairs" else WHOLE_ITEM
-        event = NewEvent(self._clock(), who, item, "answer", label, TOLD, said)
         withdraw(connection, item, label)
-        return Receipt(add_event(connection, event), tuple(notices))
+        return add_event(connection, NewEvent(self._clock(), who, item, "answer", label, reason, said))
 
     def _shown(self, connection: sa.Connection, held: StoredLease) -> Lease:
         known = self._known(connection)

@@ -97,8 +97,9 @@ def demo_plan(quick: bool = False) -> Plan:
 
 def f1_over_minutes(table: Table, arm: Arm, metric: str = "micro_f1") -> list[tuple[str, Estimate]]:
     """A metric of an arm every ten minutes, or every five where there are few, as far as all seeds go."""
-    curves = [_curve(table, arm, seed, metric) for (seed,) in table.distinct("seed")]
-    end = min(float(cost[-1]) for cost, _ in _all_curves(table, metric)) / 60
+    seeds = [seed for (seed,) in table.distinct("seed")]
+    curves = [_curve(table, arm, seed, metric) for seed in seeds]
+    end = min(float(_curve(table, any_arm, seed, metric)[0][-1]) for any_arm in ARMS for seed in seeds) / 60
     step = 10 if end >= 20 else 5
     first = max(float(cost[0]) for cost, _ in curves) / 60
     times = [minutes for minutes in range(step, int(end) + 1, step) if minutes >= first]
@@ -159,10 +160,6 @@ def _named(names: Sequence[str], present: Sequence[bool]) -> tuple[str, ...]:
 def _curve(table: Table, arm: Arm, seed: int, metric: str) -> tuple[FloatArray, FloatArray]:
     of_run = table.where(model=arm[0], strategy=arm[1], seed=seed)
     return of_run["cost"].astype(float), of_run[metric].astype(float)
-
-
-def _all_curves(table: Table, metric: str) -> list[tuple[FloatArray, FloatArray]]:
-    return [_curve(table, arm, seed, metric) for arm in ARMS for (seed,) in table.distinct("seed")]
 
 
 def _write(demo: Demo, data: LabelData) -> None:

@@ -76,14 +76,14 @@ def opinion_line(judged: Mapping[str, Any]) -> str:
     said = []
     for what in ("precision", "recall"):
         figures = judged[what]
-        told = "not known yet" if figures is None else f"{figures['value']:.2f}{_spread_of(figures)}"
-        said.append(f"{what} {told}")
+        said.append(f"{what} {'not known yet' if figures is None else interval(figures, 'value')}")
     part = "" if judged["coverage"] == 1 else f"; it speaks of {judged['coverage']:.0%} of the items"
     return f"opinions of {judged['name']}: {', '.join(said)}, by {counted(judged['items'], 'random item')}{part}"
 
 
-def _spread_of(figures: Mapping[str, float]) -> str:
-    return f" ({figures['low']:.2f} to {figures['high']:.2f})"
+def interval(figures: Mapping[str, float], key: str) -> str:
+    """An estimate and how far it may be off."""
+    return f"{figures[key]:.2f} ({figures['low']:.2f} to {figures['high']:.2f})"
 
 
 def unlearnt(answers: int) -> str:

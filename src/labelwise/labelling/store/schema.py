@@ -19,32 +19,33 @@ COURSE = ("answers", "f1")  # of the reports of trainings that are not the last
 
 metadata = sa.MetaData()
 
-project = sa.Table(
+
+def _table(name: str, *columns: sa.Column[Any] | sa.Index, **options: Any) -> sa.Table:
+    return sa.Table(name, metadata, *columns, **options)
+
+
+project = _table(
     "labelwise_project",
-    metadata,
     sa.Column("key", sa.Text, primary_key=True),
     sa.Column("value", sa.JSON, nullable=False),
 )
-items = sa.Table(
+items = _table(
     "items",
-    metadata,
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("name", sa.Text, nullable=False, unique=True),
     sa.Column("content", sa.JSON(none_as_null=True)),
     sa.Column("numbers", sa.LargeBinary),
 )
-labels = sa.Table(
+labels = _table(
     "labels",
-    metadata,
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("retired_at", sa.Double),
     sa.Column("merged_into", sa.ForeignKey("labels.id")),
     sa.Column("start", sa.JSON(none_as_null=True)),  # what it was said to go with when it was added, by label number
 )
-events = sa.Table(
+events = _table(
     "events",
-    metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("at", sa.Double, nullable=False),
     sa.Column("who", sa.Text, nullable=False),
@@ -59,17 +60,15 @@ events = sa.Table(
     # What leases begin with: SQLite finds it by the index above, PostgreSQL only by one that is free of the collation.
     sqlite_autoincrement=True,  # a number is never given twice
 )
-event_values = sa.Table(
+event_values = _table(
     "event_values",
-    metadata,
     sa.Column("event", sa.ForeignKey("events.id"), primary_key=True, autoincrement=False),
     sa.Column("label", sa.ForeignKey("labels.id"), primary_key=True, autoincrement=False),
     sa.Column("value", sa.SmallInteger, nullable=False),
     sqlite_with_rowid=False,
 )
-timings = sa.Table(  # how long an event took the person; of events before version 5, and told ones, nothing is known
+timings = _table(  # how long an event took the person; of events before version 5, and told ones, nothing is known
     "timings",
-    metadata,
     sa.Column("event", sa.ForeignKey("events.id"), primary_key=True, autoincrement=False),
     sa.Column("seconds", sa.Double, nullable=False),
     sa.Column("question", sa.Text, nullable=False),  # item, pair, further, sweep
@@ -78,9 +77,8 @@ timings = sa.Table(  # how long an event took the person; of events before versi
     sa.Column("by_suggestion", sa.Integer, nullable=False),
     sqlite_with_rowid=False,
 )
-changes = sa.Table(
+changes = _table(
     "changes",
-    metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("at", sa.Double, nullable=False),
     sa.Column("who", sa.Text, nullable=False),
@@ -88,20 +86,16 @@ changes = sa.Table(
     sa.Column("detail", sa.JSON, nullable=False),
     sqlite_autoincrement=True,
 )
-opinions = sa.Table(  # what others say of the items, by the name of the source: never answers
+opinions = _table(  # what others say of the items, by the name of the source: never answers
     "opinions",
-    metadata,
     sa.Column("source", sa.Text, primary_key=True),
     sa.Column("item", sa.ForeignKey("items.id"), primary_key=True, autoincrement=False),
     sa.Column("labels", sa.LargeBinary, nullable=False),  # int32, their numbers
-    sa.Column(
-        "scores", sa.LargeBinary
-    ),  # float32, one for each; null: it has these labels, and no others up to `until`
+    sa.Column("scores", sa.LargeBinary),  # float32, one for each; null: these labels, and no others up to `until`
     sa.Column("until", sa.Integer, nullable=False),  # the last label that there was
 )
-questions = sa.Table(
+questions = _table(
     "questions",
-    metadata,
     sa.Column("plan", sa.Integer, primary_key=True, autoincrement=False),  # the training that made it
     sa.Column("item", sa.ForeignKey("items.id"), primary_key=True, autoincrement=False),
     sa.Column("label", sa.Integer, primary_key=True, autoincrement=False),
@@ -113,9 +107,8 @@ questions = sa.Table(
     sa.Column("words", sa.Text),  # JSON: the words of the item that spoke for or against labels
     sa.Index("questions_in_order", "plan", "rank"),
 )
-leases = sa.Table(
+leases = _table(
     "leases",
-    metadata,
     sa.Column("token", sa.Text, primary_key=True),
     sa.Column("item", sa.ForeignKey("items.id"), nullable=False),
     sa.Column("label", sa.Integer, nullable=False),
@@ -131,9 +124,8 @@ leases = sa.Table(
     sa.Index("leases_by_state", "state", "expires_at"),
     sa.Index("leases_of_an_item", "item", "label"),
 )
-trainings = sa.Table(
+trainings = _table(
     "trainings",
-    metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("state", sa.Text, nullable=False),  # running, good, failed, killed
     sa.Column("started_at", sa.Double, nullable=False),
@@ -144,40 +136,35 @@ trainings = sa.Table(
     sa.Column("report", sa.JSON(none_as_null=True)),
     sqlite_autoincrement=True,
 )
-users = sa.Table(
+users = _table(
     "users",
-    metadata,
     sa.Column("name", sa.Text, primary_key=True),
     sa.Column("role", sa.Text, nullable=False),  # annotator, admin
     sa.Column("added_at", sa.Double, nullable=False),
     sa.Column("removed_at", sa.Double),
 )
-invitations = sa.Table(  # one-time links, by the digest of what is in the link
+invitations = _table(  # one-time links, by the digest of what is in the link
     "invitations",
-    metadata,
     sa.Column("digest", sa.Text, primary_key=True),
     sa.Column("who", sa.ForeignKey("users.name"), nullable=False),
     sa.Column("expires_at", sa.Double, nullable=False),
     sa.Column("used_at", sa.Double),
 )
-sessions = sa.Table(  # by the digest of the cookie: who reads the file cannot take a session over
+sessions = _table(  # by the digest of the cookie: who reads the file cannot take a session over
     "sessions",
-    metadata,
     sa.Column("digest", sa.Text, primary_key=True),
     sa.Column("who", sa.Text, nullable=False),
     sa.Column("is_local", sa.Boolean, nullable=False),  # of the one who works alone, without users
     sa.Column("expires_at", sa.Double, nullable=False),
 )
-tokens = sa.Table(  # of other programs, by name; what they show is stored as its digest
+tokens = _table(  # of other programs, by name; what they show is stored as its digest
     "tokens",
-    metadata,
     sa.Column("name", sa.Text, primary_key=True),
     sa.Column("digest", sa.Text, nullable=False),
     sa.Column("added_at", sa.Double, nullable=False),
 )
-studio_annotations = sa.Table(  # the annotations of Label Studio that are known, however they came
+studio_annotations = _table(  # the annotations of Label Studio that are known, however they came
     "studio_annotations",
-    metadata,
     sa.Column("source", sa.Text, primary_key=True),  # the number of the project there
     sa.Column("number", sa.Text, primary_key=True),
     sa.Column("event", sa.ForeignKey("events.id")),  # its last answer here; none where it was deleted before it came
@@ -188,9 +175,8 @@ studio_annotations = sa.Table(  # the annotations of Label Studio that are known
     sa.Column("gone", sa.Text),  # null: it stands; deleted: Label Studio said so; absent: an import did not have it
     sa.Index("studio_annotations_by_event", "event"),
 )
-studio_tasks = sa.Table(  # which item a task of Label Studio is, from imports
+studio_tasks = _table(  # which item a task of Label Studio is, from imports
     "studio_tasks",
-    metadata,
     sa.Column("source", sa.Text, primary_key=True),
     sa.Column("number", sa.Text, primary_key=True),
     sa.Column("item", sa.ForeignKey("items.id"), nullable=False),
@@ -248,21 +234,6 @@ def _to_version_3(connection: sa.Connection) -> None:
     _remake_views(connection)
 
 
-def _to_version_4(connection: sa.Connection) -> None:
-    """The view of what is known of each label is gone: only Python decides it."""
-    _remake_views(connection)
-
-
-def _to_version_5(connection: sa.Connection) -> None:
-    """How long answers take is kept."""
-    metadata.create_all(connection)  # tables that are not there
-
-
-def _to_version_6(connection: sa.Connection) -> None:
-    """What others say of the items is kept."""
-    metadata.create_all(connection)  # tables that are not there
-
-
 def _remember_annotations(connection: sa.Connection) -> None:
     """Until version 2 an annotation was known by the leases of its answers: label-studio:project:annotation:time."""
     undoing = events.alias()
@@ -298,9 +269,9 @@ def course_of(report: dict[str, Any]) -> dict[str, Any]:
 MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {  # from this version to the next
     1: _to_version_2,
     2: _to_version_3,
-    3: _to_version_4,
-    4: _to_version_5,
-    5: _to_version_6,
+    3: _remake_views,  # without that of what is known of each label: only Python decides it
+    4: metadata.create_all,  # a table of how long answers take
+    5: metadata.create_all,  # a table of what others say of the items
 }
 
 

@@ -1,7 +1,7 @@
 """Paper 5, BOMC (AISTATS 2010), done again: the data and the runs. `bomc_exhibits` shows what came of them.
 
 Items are unit rows of weighted words: 1 + ln(count) times ln((1 + n)/(1 + rows with it)), counted on the training rows
-alone; the values of rcv1sub1 are weighted as published and only scaled. Where no published sets are at hand, made-up
+alone. The values of rcv1sub1 are weighted as published and only scaled. Where no published sets are at hand, made-up
 rows stand in.
 
 Every learner sees the same rows of a split. The rivals are given their best form. One-pass learners get a constant
@@ -29,7 +29,7 @@ from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 
 from labelwise.data import make_drifting_stream, read
-from labelwise.decisions import ClassMass, ExpectedF1, ScoredSets, TunedThreshold, score_sets
+from labelwise.decisions import ClassMass, ExpectedF1, TunedThreshold, score_sets
 from labelwise.models import BinaryRelevance, OnlineBayes
 from labelwise.numerics.metrics import macro_f1
 from labelwise.posterior import BoolArray, FloatArray, MarginalPosterior
@@ -182,19 +182,17 @@ def training_sizes(largest: int) -> list[int]:
 def _bayes_part(data: WeightedSplit, learner: str, seed: int) -> Outcome:
     model = BAYES[learner](seed)
     clone(model).fit(data.X[:20], data.Y[:20])  # compiled before the clock runs
-    began = process_time()
-    model.fit(data.X, data.Y)
-    seconds = process_time() - began
+    seconds = _seconds_to_fit(model, data)
     beliefs = model.posterior(data.X_test)
     scored = {"class mass": ClassMass.from_labels(data.Y).decide_scored(beliefs)} | {
         "expected F1": _expected(data).decide_scored(beliefs),
         "expected F1, 5 samples": _expected(data, samples=5).decide_scored(beliefs),
     }
-    state = model.state_
+    state, judged = model.state_, data.truth.any(0)  # the labels that the test rows can judge
     shared = float(np.median(state.bias[:, 1])) if len(state.bias) else None
     return {
         "f1": {rule: macro_f1(result.sets, data.truth).value for rule, result in scored.items()},
-        "believed": {rule: _believed(result, data) for rule, result in scored.items()},
+        "believed": {rule: float(result.expected[judged].mean()) for rule, result in scored.items()},
         "seconds": seconds,
         "sweeps": state.sweeps / state.seen,
         "bias_variance": shared if shared is not None else float(np.median(state.local_bias()[1])),
@@ -211,30 +209,22 @@ def _rival_part(data: WeightedSplit, learner: str, seed: int) -> Outcome:
     tuned = [TunedThreshold.fit(p, data.Y, min_positives=5) for p in held_out]
     by_mass = int(np.argmax([macro_f1(shares.decide(MarginalPosterior(p)), data.Y).value for p in held_out]))
     by_threshold = int(np.argmax([rule.held_out_score for rule in tuned]))
-    fitted = {number: _timed_fit(models[number], data) for number in {by_mass, by_threshold}}
+    seconds = {number: _seconds_to_fit(models[number], data) for number in {by_mass, by_threshold}}
+    beliefs = {number: MarginalPosterior(models[number].posterior(data.X_test).probabilities()) for number in seconds}
     sets = {
-        "class mass": shares.decide(fitted[by_mass].beliefs),
-        "cross-validated": tuned[by_threshold].decide(fitted[by_threshold].beliefs) & data.Y.any(0),
+        "class mass": shares.decide(beliefs[by_mass]),
+        "cross-validated": tuned[by_threshold].decide(beliefs[by_threshold]) & data.Y.any(0),
     }
     return {
         "f1": {rule: macro_f1(given, data.truth).value for rule, given in sets.items()},
-        "seconds": fitted[by_mass].seconds,
+        "seconds": seconds[by_mass],
     }
 
 
-@dataclass(frozen=True, eq=False)
-class TimedBeliefs:
-    """Beliefs about the test rows, and the seconds of the processor that learning took."""
-
-    beliefs: MarginalPosterior
-    seconds: float
-
-
-def _timed_fit(model: BinaryRelevance, data: WeightedSplit) -> TimedBeliefs:
+def _seconds_to_fit(model: BinaryRelevance | OnlineBayes, data: WeightedSplit) -> float:
     began = process_time()
     model.fit(data.X, data.Y)
-    seconds = process_time() - began
-    return TimedBeliefs(MarginalPosterior(model.posterior(data.X_test).probabilities()), seconds)
+    return process_time() - began
 
 
 def _held_out(model: BinaryRelevance, data: WeightedSplit, seed: int) -> FloatArray:
@@ -290,11 +280,6 @@ def _expected(data: WeightedSplit, samples: int | None = None) -> ExpectedF1:
     if samples is None:
         return ExpectedF1(known_labels=seen)
     return ExpectedF1(method="samples", n_samples=samples, known_labels=seen)
-
-
-def _believed(result: ScoredSets, data: WeightedSplit) -> float:
-    """What is expected of the labels that the test rows can judge."""
-    return float(result.expected[data.truth.any(0)].mean())
 
 
 def _with_constant(X: Any) -> Any:
