@@ -101,7 +101,7 @@ def share_of_items(hits: npt.NDArray[Any], of: npt.NDArray[Any]) -> IntervalEsti
     """Σ hits / Σ of over items (n,), with an interval that knows that labels of one item go together.
 
     The variance of the ratio is that of items drawn at random (Cochran 1977, section 6.3). So many independent labels
-    would have the same: with them it is the posterior of a Jeffreys prior (Korn and Graubard 1998 use the same number
+    would have the same. With them it is the posterior of a Jeffreys prior (Korn and Graubard 1998 use the same number
     with Clopper and Pearson's interval). None where there is nothing to count.
 
     >>> share_of_items(np.array([1, 0, 1, 1]), np.array([1, 1, 1, 1]))

@@ -45,8 +45,8 @@ class Guard:
         The smallest share of random questions, for base rates, thresholds and unbiased estimates.
     trust : float, optional
         Trust in the strategy before any evidence, in standard errors. Default: the strategy's own `trust` if it has
-        one, 2 for other pairs, because choosing them mostly pays, and 0 (half of the questions are random) for other
-        whole items, because choosing them seldom does.
+        one. Else 2 for pairs, because choosing them mostly pays, and 0 (half of the questions are random) for whole
+        items, because choosing them seldom does.
 
     Examples
     --------

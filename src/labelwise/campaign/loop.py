@@ -316,7 +316,7 @@ class Campaign:
     def predict(self, X: Any = None, *, every_label: bool = False) -> npt.NDArray[np.bool_]:
         """(n, q) label sets of new items, or of the pool; in the pool, what was answered stands.
 
-        Labels of which nothing was learnt (see `learnt_labels`) are left out unless `every_label` is wanted: they are
+        Labels of which nothing was learnt (see `learnt_labels`) are left out unless `every_label` is wanted. They are
         equally probable for all items, and a rule that looks for rare labels gives them to everything.
         """
         sets = self.decide(self.believe(X), every_label=every_label)
@@ -340,8 +340,8 @@ class Campaign:
         """How the campaign stands, judged by its random questions: F1, gain of the strategy, advice whether to go on.
 
         It fits the model about forty times, each time without the items that judge it. With `target_f1`, the outlook
-        has the time to reach it; with `worth_an_hour`, the gain in F1 that makes an hour of people's time worth it, the
-        advice follows from what the next hour is expected to bring.
+        has the time to reach it. `worth_an_hour` is the gain in F1 that makes an hour of people's time worth it: with
+        it, the advice follows from what the next hour is expected to bring.
         """
         told = self._book.told()
         rng = np.random.default_rng([self.random_state, len(self._book), 2])

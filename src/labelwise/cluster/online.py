@@ -46,9 +46,9 @@ def fit_online(
     """One pass over rows in shards, on a cluster. Returns the model after it; the one given stays as it is.
 
     By labels, every worker learns its labels from all rows: bit for bit what `partial_fit` over the same shards in the
-    same order gives on one machine. By rows, every worker learns some of the shards, and after each merge
-    all go on from what they know together: no worker sees all rows or needs all labels at once, and the result is not
-    quite that of one pass. When a worker is lost, what it held is learnt again, with the same result.
+    same order gives on one machine. By rows, every worker learns some of the shards, and after each merge all go on
+    from what they know together. No worker sees all rows or needs all labels at once, and the result is not quite that
+    of one pass. When a worker is lost, what it held is learnt again, with the same result.
 
     Parameters
     ----------

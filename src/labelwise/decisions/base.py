@@ -29,7 +29,7 @@ class Decision(Protocol):
 class ScoredSets:
     """Label sets and the F that the beliefs they were chosen from expect of them.
 
-    The expectation is as good as the beliefs: a model that is too sure of itself promises too much, and a rule that
+    The expectation is as good as the beliefs. A model that is too sure of itself promises too much, and a rule that
     searched for the highest expectation promises more than any other. It ranks rules and settings for one model; it is
     no substitute for a score on held-out labels.
 

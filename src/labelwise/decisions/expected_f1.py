@@ -55,11 +55,11 @@ class ExpectedF1:
     beta : float
         Above 1 recall weighs more, below 1 precision.
     method : "independent" or "samples"
-        "independent" takes the labels of different items, and of one item, as independent given the probabilities,
-        and is then exact. "samples" averages F over draws from the posterior and keeps the dependence they have: of
-        labels of one item through `sample_labels` (sample-wise F), of items through `sample_probabilities` (macro-F;
-        over the whole batch where the model's draws are joint, as those of `OnlineBayes` are, else within a block of
-        items). The candidates are the same: the most probable items, or labels, down to some
+        "independent" takes the labels of different items, and of one item, as independent given the probabilities, and
+        is then exact. "samples" averages F over draws from the posterior and keeps the dependence they have. Labels of
+        one item depend on each other through `sample_labels` (sample-wise F), items through `sample_probabilities`
+        (macro-F). That is over the whole batch where the model's draws are joint, as those of `OnlineBayes` are, else
+        within a block of items. The candidates are the same: the most probable items, or labels, down to some
         threshold. A model without an opinion on dependence gains nothing from it.
     empty_score : float, optional
         What counts when nothing is predicted and nothing is there, 0/0. By default 0 for macro, so that every label
@@ -74,20 +74,20 @@ class ExpectedF1:
         so false positives are free where none is expected: one item would get every label that is not impossible.
         Batches of fewer than 10 items are therefore decided item by item, by the sample-wise rule. And unless
         `known_labels` are given, a label that is equally probable, below one half, for all items of the batch is given
-        to none: nothing was learnt about it but how rare it is. Sample-wise: where a model knows next to nothing, so
+        to none. Nothing was learnt about it but how rare it is. Sample-wise: where a model knows next to nothing, so
         that hundreds of labels are equally probable, all of them together have the highest expected F1, a very low one.
         An item therefore gets no more labels than it can be believed to have: their expected number and two standard
         deviations. Of labels that are equally probable it gets all or none. False maximises expected F1 come what may.
     n_samples : int
         Draws for method "samples".
     random_state : int
-        Seed of the draws. Each block of items has a generator of its own, made from seed and block number, and joint
-        draws come from one that is made anew for every block: they need not be kept.
+        Seed of the draws. Each block of items has a generator of its own, made from seed and block number. Joint draws
+        come from one that is made anew for every block, so they need not be kept.
 
     Notes
     -----
     Batches of more than 4 million (item, label) entries are read block by block into 2048 bins of the log-odds per
-    label, two bytes per entry; expected F1 then differs from the exact optimum by less than 1e-4. The sampled macro
+    label, two bytes per entry. Expected F1 then differs from the exact optimum by less than 1e-4. The sampled macro
     rule works on 256 candidate thresholds and keeps counts alone, again one pass: a byte per entry, and a kilobyte per
     label and sample.
 

@@ -27,14 +27,14 @@ def picks_of_item(of_item: ItemVotes, since: Mapping[str, int]) -> Counts:
     """Labels that an item has: missed and found by each person who picked its labels and was checked.
 
     Several labels in a person's first answer, verified ones included, were picked. It was checked where the person said
-    more of the item later (labels to verify, corrections), where somebody else answered, and where it came after the
-    first event, in `since`, by which the person verified labels: what was likely was then picked, or asked about. What
-    came with the item does not count.
+    more of the item later (labels to verify, corrections), or where somebody else answered. It was also checked where
+    it came after the first event by which the person verified labels, which is in `since`: what was likely was then
+    picked, or asked about. What came with the item does not count.
     """
     unread = of_item.given | of_item.swept  # nobody picked these
     asked = np.where(unread, 0, of_item.events)  # (people, q) number of the event, 0 where nothing was said
     n_people = int((asked > 0).any(axis=1).sum())
-    found: Counts = {}
+    counts: Counts = {}
     for who, row in of_item.people.items():
         said = asked[row] > 0
         first = int(asked[row].min(initial=NEVER_ASKED, where=said))
@@ -46,8 +46,8 @@ def picks_of_item(of_item: ItemVotes, since: Mapping[str, int]) -> Counts:
         there, value = of_item.known == YES, of_item.values[row]
         picked = there & at_first & (value == YES)
         missed = there & ((at_first & (value == NO)) | (later & (value == YES)))
-        found[who] = np.stack([missed, picked]).astype(np.int64)
-    return found
+        counts[who] = np.stack([missed, picked]).astype(np.int64)
+    return counts
 
 
 def as_report(counts: Counts, labels: StoredLabels) -> dict[str, dict[str, list[int]]]:

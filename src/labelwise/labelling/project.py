@@ -223,7 +223,7 @@ class Project(ServedProject):
     ) -> Predictions:
         """Label sets and probabilities: of the items of a file, or of the project's own.
 
-        What was answered since the last training is learnt first; where a worker is running, that is left to it, and
+        What was answered since the last training is learnt first. Where a worker is running, that is left to it, and
         `unlearnt` says how many answers it has not come to.
 
         Of the project's own items, what was answered stands. Sets are those of the default decision, see
@@ -402,10 +402,10 @@ def _beside(data: LabelData, embed: str | None) -> dict[str, Any]:
 
 
 def _vectors_block(data: LabelData) -> Block | None:
-    found = [block for block in data.blocks if block.kind == "vectors"]
-    if len(found) > 1:
-        raise ProjectError(f"the data has {len(found)} blocks of vectors; a project with text keeps one: join them")
-    return found[0] if found else None
+    blocks = [block for block in data.blocks if block.kind == "vectors"]
+    if len(blocks) > 1:
+        raise ProjectError(f"the data has {len(blocks)} blocks of vectors; a project with text keeps one: join them")
+    return blocks[0] if blocks else None
 
 
 def _add_data(connection: sa.Connection, data: LabelData, settings: Settings, folder: Path | None) -> int:

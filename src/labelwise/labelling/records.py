@@ -262,9 +262,9 @@ class Receipt:
 class Event:
     """One thing that a person did: answered, skipped, or took an answer back (`undoes` is its number).
 
-    `values` maps label names to True, False, or None for unsure; `asked` is the one label that was asked about, or
-    None where it was the whole item; `timing` is how long it took, where that was measured; `taken_back` is the number
-    of the event that took it back, where that was looked up.
+    `values` maps label names to True, False, or None for unsure; `asked` is the one label that was asked about, or None
+    where it was the whole item. `timing` is how long it took, where that was measured. `taken_back` is the number of
+    the event that took it back, where that was looked up.
     """
 
     id: int

@@ -278,9 +278,9 @@ class CorrelatedLabels(LabelCovariances):
 class ItemCovariance(Protocol):
     """Covariance between the items of a batch, given what the model was fitted on, as an operator.
 
-    It is the covariance of the latent function before the observation noise, whose variance is `noise`; labels
-    share it up to a scale. `columns` gives (n, m) entries without the n × n matrix; `factor` gives F (n, D) with
-    F Fᵀ equal to the covariance where the model has such an F with D < n, and None where it has not.
+    It is the covariance of the latent function before the observation noise, whose variance is `noise`; labels share it
+    up to a scale. `columns` gives (n, m) entries without the n × n matrix. `factor` gives F (n, D), D < n, with F Fᵀ
+    equal to the covariance, or None where the model has no such F.
     """
 
     @property

@@ -21,9 +21,9 @@ ROUNDING = 1e-12  # variances below it are those of labels that are certain; pro
 class TiltedPosterior(WrappedPosterior):
     """A model's beliefs with other log-odds; a subclass has `probabilities` and `_shifts`.
 
-    The model's joint belief about an item's labels is tilted by as much, P(y) exp(Σ δ y): correlations between labels
-    stay, draws move along, and an answer about the item adds to the log-odds of its other labels what it adds to the
-    model's.
+    The model's joint belief about an item's labels is tilted by as much, P(y) exp(Σ δ y). So correlations between
+    labels stay, and draws move along. An answer about the item adds to the log-odds of its other labels what it adds to
+    the model's.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ class AdaptiveMargin:
     """Max-margin uncertainty u and inconsistency of the label count c, as u^β c^(1−β), with β chosen for each batch.
 
     With f the log-odds of the labels, u is one over the gap between the lowest f of a predicted label and the highest
-    of the others; if there is none of one kind, the boundary f = 0 replaces it. c is the difference between the number
+    of the others. If there is none of one kind, the boundary f = 0 replaces it. c is the difference between the number
     of predicted labels and the mean number of labels of answered items. Answered labels count as answered and do not
     narrow the gap.
 

@@ -29,7 +29,7 @@ class BalancedPairs:
     remaining uncertainty. Chosen pairs of one item follow each other, so that a person reads the item once.
 
     A label without any yes so far looks the same on all items. It is asked about random items, and more often about
-    items that the other labels explain least: an item with few likely labels may have one that was not seen so far.
+    items that the other labels explain least. An item with few likely labels may have one that was not seen so far.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ class Strategy(Protocol):
     """What a campaign needs of a strategy.
 
     Beliefs are enough for most. One that has to see the features of the pool, or what was answered, sets
-    `looks_at_answers = True` and takes a keyword `known`: the pool as `LabelData`, with every answer in it. One that
+    `looks_at_answers = True`. It takes a keyword `known`: the pool as `LabelData`, with every answer in it. One that
     weighs prices sets `looks_at_costs = True` and takes a keyword `costs`: the campaign's `Costs`, by label number.
     """
 
@@ -67,9 +67,9 @@ class LookingStrategy(Protocol):
 class ScoringStrategy:
     """A strategy that scores each (item, label) by itself, or each item; higher always means "ask first".
 
-    `score` returns (n, q). When items are asked for, the scores of an item's open labels are summed; a strategy with
-    an opinion about whole items only may return (n,) instead, and one that adds labels up otherwise overrides
-    `combine`. What scores −inf or NaN is never asked.
+    `score` returns (n, q). When items are asked for, the scores of an item's open labels are summed. A strategy with an
+    opinion about whole items only may return (n,) instead; one that adds labels up otherwise overrides `combine`. What
+    scores −inf or NaN is never asked.
     """
 
     target: Target

@@ -75,10 +75,10 @@ class ItemConfidence(ScoringStrategy):
 class SingleLabelLoss(ScoringStrategy):
     """Ask about the items with the largest hinge loss, supposing that an item has only one of its predicted labels.
 
-    With f the outputs of the classifiers, the loss for label j is max(0, 1 − f_j) + Σ_i≠j max(0, 1 + f_i): it grows
-    with every further label that looks present. `labels="top"` takes the most likely label (max loss); `"predicted"`
-    the mean over all labels with a probability above ½ (mean max loss), or the most likely label if there is none.
-    Answered labels are left out.
+    With f the outputs of the classifiers, the loss for label j is max(0, 1 − f_j) + Σ_i≠j max(0, 1 + f_i). It grows
+    with every further label that looks present. `labels="top"` takes the most likely label (max loss). `"predicted"`
+    takes the mean over all labels with a probability above ½ (mean max loss), or the most likely label if there is
+    none. Answered labels are left out.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ class LabelCovariance:
     answer, one item of a batch after the other. `docs/mixtures.md` has the measurements.
 
     Answered labels count as certain. If the model has no covariance between labels, the first term is that of
-    independent labels; if it does not know how uncertain it is about the features, v is constant.
+    independent labels. If it does not know how uncertain it is about the features, v is constant.
 
     Parameters
     ----------

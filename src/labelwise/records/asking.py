@@ -22,8 +22,8 @@ class Question:
     """Ask a person about `labels` of `item`: all its open labels, or a single one.
 
     `reason` says why: "strategy", "cold start" (nothing is known yet), "control" (the random share), "verify" (labels
-    that were not picked, but are likely) or "sweep" (one label of many items on one page); `score` is the strategy's
-    score, higher means more worth asking; it is ignored when questions are compared.
+    that were not picked, but are likely) or "sweep" (one label of many items on one page). `score` is the strategy's
+    score: the higher, the more worth asking. It is ignored when questions are compared.
     """
 
     item: str

@@ -60,8 +60,8 @@ class Costs:
     item that is open anyway cost `answer` each. Strategies weigh what a question is worth against its price, campaigns
     and reports sum up what was paid.
 
-    Start from a named list where people read and pick labels, and change single prices with `dataclasses.replace`:
-    `Costs.short_text()`, `Costs.long_text()` and `Costs.picture()`, each with a level; `Costs.laboratory(prices)` is
+    Where people read and pick labels, start from a named list: `Costs.short_text()`, `Costs.long_text()` or
+    `Costs.picture()`, each with a level. Change single prices with `dataclasses.replace`. `Costs.laboratory(prices)` is
     for single labels with a price each. The published ranges, in seconds:
 
     ============  =========================================  ==========  ==========  ==========

@@ -26,9 +26,9 @@ class Opinions:
     name : str
         Of the source, as people will see it.
     scores : mapping of item ids to what is said of the item
-        A mapping of label names to scores in [0, 1], True or False; or a list of the labels that the item has: it then
-        has none of the others. Items that are left out, labels that a mapping leaves out, None and NaN: nothing is
-        said of them.
+        A mapping of label names to scores in [0, 1], True or False. Or a list of the labels that the item has: it then
+        has none of the others. Items that are left out, labels that a mapping leaves out, None and NaN: nothing is said
+        of them.
 
     Examples
     --------

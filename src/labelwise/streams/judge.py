@@ -158,7 +158,7 @@ def set_score(sets: BoolArray, truth: BoolArray, observed: BoolArray | None = No
 def belief_score(probabilities: FloatArray, truth: BoolArray, observed: BoolArray | None = None) -> Score:
     """The part of a score that depends on probabilities alone.
 
-    Labels beyond the columns of `probabilities` were unknown when they were computed: they rank last in precision@k,
+    Labels beyond the columns of `probabilities` were unknown when they were computed. They rank last in precision@k,
     which takes only rows that are known in full, and do not count in the log loss.
     """
     n, q = truth.shape
@@ -177,8 +177,8 @@ def belief_score(probabilities: FloatArray, truth: BoolArray, observed: BoolArra
 class RunningShares:
     """Share of rows that have each label, counted from behind its first appearance; with a half-life, of recent rows.
 
-    To count from there, and not the first appearance itself, is right for a label that is rare as well as for one that
-    is new: the rows before it say how rare the one is, but only that the other had not begun.
+    To count from there, and not the first appearance itself, is right for rare labels and for new ones. The rows before
+    it say how rare a rare label is; of a new one they only say that it had not begun.
     """
 
     def __init__(self, half_life: float | None = None) -> None:

@@ -1,7 +1,7 @@
 """From the table of a study to curves, comparisons with random and labels saved, each with how far it can be trusted.
 
-The runs of one seed share their test set and their start, so strategies are compared seed by seed: what the seeds have
-in common cancels, and the error of a difference is far smaller than that of either side.
+The runs of one seed share their test set and their start, so strategies are compared seed by seed. What the runs of a
+seed have in common cancels, and the error of a difference is far smaller than that of either side.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Comparison:
     gain : Estimate or None
         Area minus that of the control with the same seed, better being positive; None for the control itself and where
         the model has none. With six sets or more its interval says what to expect of other sets (paired bootstrap over
-        sets and seeds); with fewer, which can tell nothing of others, what to expect of other seeds on these.
+        sets and seeds). Fewer can tell nothing of others: then it says what to expect of other seeds on these.
     n_sets, better, worse : int
         Sets it ran on; those of them on which the mean over seeds lies above and below the control.
     p_value : float
@@ -308,8 +308,8 @@ def label_savings(table: Table, metric: str, currency: Currency = "answers", con
     """Every model and strategy on every set against `control` with the same model; sets without it are left out.
 
     Curves are averaged over seeds first: a single one crosses any level early by luck. The control itself is listed,
-    too; where its own curve is not rising to the end it needs less than all it spent, which shows how far to trust
-    the others' shares.
+    too. Where its own curve is not rising to the end it needs less than all it spent; that shows how far to trust the
+    others' shares.
     """
     sense = -1 if metric in LOWER_IS_BETTER else 1
     savings = []

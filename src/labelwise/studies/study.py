@@ -311,7 +311,7 @@ def check_plan(data: LabelData, plan: Plan, test: LabelData | None = None) -> No
     """Refuse before the first run what would fail hours later.
 
     That is data that cannot be simulated, a schedule that does not fit them, and a strategy that cannot work with a
-    model: each is tried with each on a few items.
+    model. Each strategy is tried with each model on a few items.
     """
     pool, _ = split(data, plan.schedule, plan.seeds[0], test)
     for strategy in plan.strategies:

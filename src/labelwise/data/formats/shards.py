@@ -36,7 +36,7 @@ def read(
 ) -> LabelData:
     """Read a folder of .npy, .npz or .parquet shards, in the order of their names, as a pool.
 
-    Features stay in the files. What `write` put beside them (names, ids, labels, items) is read as well; in a folder
+    Features stay in the files. What `write` put beside them (names, ids, labels, items) is read as well. In a folder
     made otherwise every label is unknown, unless parquet shards have a column that lists them.
 
     Parameters

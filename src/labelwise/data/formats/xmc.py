@@ -256,7 +256,7 @@ class XmcOptions:
 class XmcStream(Stream):
     """Batches of lines. Labels are called by their number in the file, or by name where names are given.
 
-    Where a header, `shape` or names say how many labels there are, all of them are known from the start; else a label
+    Where a header, `shape` or names say how many labels there are, all of them are known from the start. Else a label
     is known from the batch in which it first appears.
     """
 

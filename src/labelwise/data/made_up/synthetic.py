@@ -26,10 +26,10 @@ def make_gaussian_labels(
 ) -> LabelData:
     """Points in the plane, labelled by the Gaussians they lie near.
 
-    Centres are uniform in a 10 × 10 box and standard deviations in 0.5–1.5. Items are drawn from all Gaussians in
-    equal numbers; an item has the label of each Gaussian whose centre is at most C standard deviations away, and C is
-    such that items have `mean_labels` labels on average. Section 6.2 of Vasisht et al., KDD 2014; box and range of the
-    deviations are ours, the paper does not give them.
+    Centres are uniform in a 10 × 10 box and standard deviations in 0.5–1.5. Items are drawn from all Gaussians in equal
+    numbers. An item has the label of each Gaussian whose centre is at most C standard deviations away; C is such that
+    items have `mean_labels` labels on average. Section 6.2 of Vasisht et al., KDD 2014; box and range of the deviations
+    are ours, the paper does not give them.
 
     Parameters
     ----------

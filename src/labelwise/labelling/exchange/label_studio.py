@@ -1,7 +1,7 @@
 """Label Studio JSON: tasks with annotations and predictions, out and in.
 
 An annotation's choices named "labels" are the labels present. Where only some labels were asked about, or somebody was
-unsure, two more choices say so: "absent" lists those that are not there, "unsure" those nobody could tell; what is in
+unsure, two more choices say so: "absent" lists those that are not there, "unsure" those nobody could tell. What is in
 none of the three was not asked. Without them an annotation is a whole one: labels it does not list are absent. A
 skipped task is a cancelled annotation.
 
@@ -133,9 +133,9 @@ def _annotation_of(
     meta = annotation.get("meta") if isinstance(annotation, Mapping) else None
     if isinstance(meta, Mapping) and "reason" in meta:
         return Annotation(_own_event(annotation, read_annotation(annotation, item, label_names, where)))
-    found = studio_annotation(annotation, item, label_names, where)
+    read = studio_annotation(annotation, item, label_names, where)
     key = task_key(task)
-    return replace(found, source=key[0] if key is not None else "")
+    return replace(read, source=key[0] if key is not None else "")
 
 
 def studio_annotation(annotation: Any, item: str, label_names: Sequence[str], where: str) -> Annotation:

@@ -304,8 +304,8 @@ def _is_echo(connection: sa.Connection, found: PlacedAnnotation, values: dict[in
 def known_values(event: Event, labels: StoredLabels) -> tuple[dict[int, int], list[str]]:
     """Values by label number, and the labels that the project does not have; of merged labels yes to either is yes.
 
-    Who chose something that is no label here meant something that we do not know: then only what was chosen counts,
-    and nothing is taken as absent that was merely not chosen.
+    Who chose something that is no label here meant something that we do not know. Then only what was chosen counts, and
+    nothing is taken as absent that was merely not chosen.
     """
     numbers: dict[str, int] = {}
     strange = []

@@ -59,14 +59,14 @@ class TaskItems:
         """The item of each task, in their order."""
         with self._store.reading() as connection:
             named = known_items(connection, filter(None, map(_claimed, tasks)))
-            found = [self._exported(task, named) for task in tasks]
-            left = [i for i, each in enumerate(found) if each is None]
+            items = [self._exported(task, named) for task in tasks]
+            left = [i for i, each in enumerate(items) if each is None]
             if left:
                 self._catch_up(connection)
                 others = self._by_content(connection, [tasks[i] for i in left], named)
                 for i, other in zip(left, others, strict=True):
-                    found[i] = other
-        return [each or TaskItem(why=NO_DATA) for each in found]
+                    items[i] = other
+        return [each or TaskItem(why=NO_DATA) for each in items]
 
     def _exported(self, task: Any, named: Mapping[str, int]) -> TaskItem | None:
         """The item of a task that this project exported."""

@@ -147,14 +147,14 @@ def _with_labels(data: LabelData, labels: Sequence[str] | None) -> LabelData:
 
 
 def _pictures(folder: Path, labels: Sequence[str] | None) -> LabelData:
-    found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in PICTURES)
-    if not found:
+    pictures = sorted(path for path in folder.rglob("*") if path.suffix.lower() in PICTURES)
+    if not pictures:
         raise ProjectError(f"there is no picture in {folder}; looked for {', '.join(PICTURES)}")
     if not labels:
         raise ProjectError("which labels are there? Give a list of labels")
     return LabelData.from_arrays(
-        np.zeros((len(found), 1)),  # a project makes its own features of pictures
+        np.zeros((len(pictures), 1)),  # a project makes its own features of pictures
         label_names=labels,
-        item_ids=[path.relative_to(folder).as_posix() for path in found],
-        items=[{PICTURES_FIELD: str(path.resolve())} for path in found],
+        item_ids=[path.relative_to(folder).as_posix() for path in pictures],
+        items=[{PICTURES_FIELD: str(path.resolve())} for path in pictures],
     )

@@ -135,7 +135,7 @@ class Imported:
 def import_tasks(project: Project, path: str, *, reconcile: bool = False) -> Imported:
     """Label Studio tasks of a file: items, labels and annotations that are new.
 
-    With `reconcile` the file is taken to have all annotations of its Label Studio project: what is known from there and
+    With `reconcile` the file is taken to have all annotations of its Label Studio project. What is known from there and
     is not in the file is taken back, unless it is newer than everything in the file.
     """
     found = read_tasks(path)

@@ -119,13 +119,13 @@ class Tally:
         asked = (values >= 0) & ~of_item.given[columns]
         for other, row in of_item.people.items():
             said = of_item.values[row, columns]
-            both = asked & (said >= 0)
-            if other == who or not both.any():
+            is_common = asked & (said >= 0)
+            if other == who or not is_common.any():
                 continue
-            mine, theirs = values[both] == YES, said[both] == YES
+            mine, theirs = values[is_common] == YES, said[is_common] == YES
             first, second = sorted((who, other))
             counts = self.pairs.setdefault((first, second), PairCounts())
-            counts.both += int(both.sum())
+            counts.both += int(is_common.sum())
             counts.same += int((mine == theirs).sum())
             counts.yes_first += int((mine if first == who else theirs).sum())
             counts.yes_second += int((theirs if first == who else mine).sum())

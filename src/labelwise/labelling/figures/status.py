@@ -273,7 +273,7 @@ def _paid(connection: sa.Connection, labels: StoredLabels, settings: Settings) -
 def _counts(connection: sa.Connection, labels: StoredLabels) -> dict[str, tuple[int, int, int, float | None]]:
     """Yes, no, unsure and agreement of each label as of now, by its number; a training's report has the same."""
     votes = read_votes(connection)
-    found = {}
+    counts = {}
     for label in labels.ids:
         mine = votes.label == label
         values = votes.value[mine]
@@ -281,8 +281,8 @@ def _counts(connection: sa.Connection, labels: StoredLabels) -> dict[str, tuple[
         yes, no = (np.bincount(place[values == code], minlength=place.max(initial=-1) + 1) for code in (YES, NO))
         alpha = krippendorff_alpha(yes, no)
         agreement = None if np.isnan(alpha) else round(alpha, 4)
-        found[str(label)] = (int(yes.sum()), int(no.sum()), int((values == UNSURE).sum()), agreement)
-    return found
+        counts[str(label)] = (int(yes.sum()), int(no.sum()), int((values == UNSURE).sum()), agreement)
+    return counts
 
 
 def _labels(labels: StoredLabels, counts: Mapping[str, Any], report: Mapping[str, Any]) -> tuple[LabelStatus, ...]:
@@ -324,8 +324,10 @@ def _following(connection: sa.Connection, labels: StoredLabels) -> NextQuestions
             where = slice(None) if row.label == WHOLE_ITEM else labels.column_of[row.label]
             expected[where] += np.nan_to_num(p[where])  # NaN: nothing is believed of the label
     most = np.argsort(-expected, kind="stable")[:10]
-    found = tuple((labels.names[column], float(expected[column])) for column in most.tolist() if expected[column] > 0)
-    return NextQuestions(len(asked), at_random, float(expected.sum()) if any_beliefs else None, found)
+    expected_most = tuple(
+        (labels.names[column], float(expected[column])) for column in most.tolist() if expected[column] > 0
+    )
+    return NextQuestions(len(asked), at_random, float(expected.sum()) if any_beliefs else None, expected_most)
 
 
 def _time_spent(connection: sa.Connection) -> tuple[PersonTime, ...]:

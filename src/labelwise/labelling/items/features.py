@@ -119,9 +119,9 @@ class Featurizer:
             return unpack_vectors(numbers or (None,) * len(contents), self.n_vectors)
         if not contents:
             return np.zeros((0, self.n_vectors))
-        found = encode_cached(as_encoder(self.spec["embed"]), self.texts(contents)).astype(np.float64)
-        self.n_vectors = found.shape[1]
-        return found
+        vectors = encode_cached(as_encoder(self.spec["embed"]), self.texts(contents)).astype(np.float64)
+        self.n_vectors = vectors.shape[1]
+        return vectors
 
     def _field(self, content: Any) -> Any:
         name = self.spec.get("field")
@@ -208,8 +208,8 @@ def _edges(grey: FloatArray) -> FloatArray:
     place = np.ravel_multi_index(
         (*np.broadcast_arrays(field[:, None], field[None, :]), direction), (N_FIELDS, N_FIELDS, N_DIRECTIONS)
     )
-    found = np.bincount(place.ravel(), weights=strength.ravel(), minlength=N_EDGES)
-    return found / max(found.sum(), NO_EDGE)
+    histogram = np.bincount(place.ravel(), weights=strength.ravel(), minlength=N_EDGES)
+    return histogram / max(histogram.sum(), NO_EDGE)
 
 
 def picture_bytes(picture: Any) -> bytes:

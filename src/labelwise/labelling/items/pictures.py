@@ -55,14 +55,14 @@ def picture_folders(contents: Iterable[Any], base: Path | None = None) -> list[s
 
     Those inside `base`, the project's own folder, are noted as seen from there, so that both can be moved.
     """
-    found = set()
+    folders = set()
     for content in contents:
         for value in content.values() if isinstance(content, Mapping) else (content,):
             if is_picture(value) and not value.startswith("data:"):
                 folder = Path(value).parent.resolve()  # a link among them does not open where it leads
                 inside = base is not None and folder.is_relative_to(base)
-                found.add(folder.relative_to(base).as_posix() if base is not None and inside else str(folder))
-    return sorted(found)
+                folders.add(folder.relative_to(base).as_posix() if base is not None and inside else str(folder))
+    return sorted(folders)
 
 
 def picture_bytes(value: Any, folders: Iterable[str]) -> bytes:
@@ -188,9 +188,9 @@ def _converted(data: bytes) -> bytes:
     except (OSError, subprocess.TimeoutExpired):
         raise NoPicture("the picture cannot be converted") from None
     if done.returncode == TOO_LARGE:
-        found = done.stderr.decode(errors="replace")
+        size = done.stderr.decode(errors="replace")
         raise PictureTooLarge(
-            f"the picture is too large: {found} pixels, and at most {MOST_PIXELS // 10**6} million are converted; "
+            f"the picture is too large: {size} pixels, and at most {MOST_PIXELS // 10**6} million are converted; "
             "make a smaller one, or a png or jpeg of it"
         )
     if done.returncode != 0:

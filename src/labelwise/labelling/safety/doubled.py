@@ -110,8 +110,8 @@ def repair(store: Store, doubled: Iterable[Doubled], who: str) -> list[int]:
 
 
 def _standing(connection: sa.Connection, numbers: set[int]) -> list[EventRow]:
-    found = []
+    copies = []
     for _, events in events_by_item(connection):
         taken_back = {event.undoes for event in events}
-        found += [event for event in events if event.id in numbers - taken_back]
-    return found
+        copies += [event for event in events if event.id in numbers - taken_back]
+    return copies

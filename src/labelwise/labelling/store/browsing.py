@@ -114,12 +114,12 @@ def touched_since(connection: sa.Connection, event: int) -> list[int]:
 
 def events_on(connection: sa.Connection, item: int) -> list[tuple[sa.Row, dict[int, int]]]:
     """Everything that happened to one item with its values by label, oldest first."""
-    found = connection.execute(sa.select(events).where(events.c.item == item).order_by(events.c.id)).all()
-    said: dict[int, dict[int, int]] = {row.id: {} for row in found}
+    rows = connection.execute(sa.select(events).where(events.c.item == item).order_by(events.c.id)).all()
+    said: dict[int, dict[int, int]] = {row.id: {} for row in rows}
     for part in pieces(list(said), 500):
         for row in connection.execute(sa.select(event_values).where(event_values.c.event.in_(part))):
             said[row.event][row.label] = row.value
-    return [(row, said[row.id]) for row in found]
+    return [(row, said[row.id]) for row in rows]
 
 
 def next_questions(connection: sa.Connection, n: int) -> list[Any]:

@@ -145,12 +145,12 @@ def _read_sequences(connection: sa.Connection) -> dict[str, int]:
     if connection.dialect.name == "sqlite":
         given = connection.exec_driver_sql("SELECT name, seq FROM sqlite_sequence").all()
         return {name: int(last) for name, last in given if name in SEQUENCES}
-    found = {}
+    last_numbers = {}
     for name in SEQUENCES:
         sequence = connection.exec_driver_sql(f"SELECT pg_get_serial_sequence('{name}', 'id')").scalar_one()
         last, used = connection.exec_driver_sql(f"SELECT last_value, is_called FROM {sequence}").one()
-        found[name] = int(last) if used else 0
-    return found
+        last_numbers[name] = int(last) if used else 0
+    return last_numbers
 
 
 def _set_sequences(connection: sa.Connection, last: dict[str, int]) -> None:

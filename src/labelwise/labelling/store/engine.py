@@ -372,8 +372,8 @@ def _check_file(path: Path) -> None:
         raise StoreError(f"{path} is empty: its making was cut short; delete it and make it anew")
     address = f"file:{quote(str(path))}?mode=ro"  # a file that is not ours must not be touched
     with closing(sqlite3.connect(address, uri=True)) as connection:
-        found = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = ?", (schema.project.name,))
-        if not found.fetchone()[0]:
+        count = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = ?", (schema.project.name,))
+        if not count.fetchone()[0]:
             raise StoreError(_no_project(str(path)))
 
 

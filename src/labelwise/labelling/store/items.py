@@ -39,8 +39,8 @@ def add_items(
 
 
 def read_items(connection: sa.Connection) -> StoredItems:
-    found = connection.execute(sa.select(items).order_by(items.c.id)).all()
-    columns: Iterable[tuple[Any, ...]] = zip(*found, strict=True) if found else ((), (), (), ())
+    rows = connection.execute(sa.select(items).order_by(items.c.id)).all()
+    columns: Iterable[tuple[Any, ...]] = zip(*rows, strict=True) if rows else ((), (), (), ())
     return StoredItems(*columns)
 
 
@@ -51,11 +51,11 @@ def count_items(connection: sa.Connection) -> int:
 def item_ids(connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
     """The numbers of items by name; an unknown name raises."""
     wanted = list(dict.fromkeys(names))
-    found = known_items(connection, wanted)
+    number_of = known_items(connection, wanted)
     for name in wanted:
-        if name not in found:
+        if name not in number_of:
             raise ProjectError(f"there is no item {name!r} in the project")
-    return found
+    return number_of
 
 
 def known_items(connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:

@@ -39,7 +39,7 @@ BUSY = "the project's file is being written by another program; nothing was save
 class Content:
     """What the main file says of itself without its write-ahead log.
 
-    The project, the numbers that only rise, and the first page of each table: a copy that was packed anew has others,
+    The project, the numbers that only rise, and the first page of each table. A copy that was packed anew has others,
     and the pages in the log would not fit into it.
     """
 
@@ -89,10 +89,10 @@ class OpenFile:
 
     def check_main(self) -> None:
         """Refuse a new connection that leads to another file than the connections before."""
-        found = _identity(self.path)
-        if self._overwritten or (self.is_open and found is None):
+        identity = _identity(self.path)
+        if self._overwritten or (self.is_open and identity is None):
             raise self._refusal()
-        if self.is_open and found != self._main:
+        if self.is_open and identity != self._main:
             raise self._refusal(self._set_aside(*self._side))
 
     def note(self, info: MutableMapping[Any, Any]) -> None:

@@ -48,7 +48,7 @@ def read_opinions(connection: sa.Connection, items: Sequence[int], known: Stored
     """
     row_of = {item: row for row, item in enumerate(items)}
     numbers, columns = _columns(known)
-    found: dict[str, list[tuple[int, np.ndarray]]] = {}
+    by_source: dict[str, list[tuple[int, np.ndarray]]] = {}
     for each in connection.execute(sa.select(opinions).order_by(opinions.c.source, opinions.c.item)):
         said = np.full(numbers.size, np.nan)
         if each.scores is None:
@@ -58,9 +58,9 @@ def read_opinions(connection: sa.Connection, items: Sequence[int], known: Stored
         row = np.full(len(known.ids) + 1, -np.inf)
         there = ~np.isnan(said)
         np.maximum.at(row, columns[there], said[there])  # the last column is of labels that are gone
-        found.setdefault(each.source, []).append((row_of[each.item], np.where(np.isinf(row), 0.0, row)[:-1]))
+        by_source.setdefault(each.source, []).append((row_of[each.item], np.where(np.isinf(row), 0.0, row)[:-1]))
     shape = (len(items), len(known.ids))
-    return {source: _matrix(rows, shape) for source, rows in found.items()}
+    return {source: _matrix(rows, shape) for source, rows in by_source.items()}
 
 
 def _columns(known: StoredLabels) -> tuple[np.ndarray, np.ndarray]:

@@ -221,14 +221,14 @@ def take(connection: sa.Connection, who: str, n: int, about: int | None = None) 
         rows = connection.execute(BEST_FOR, {"person": who, "most": n})
     else:
         rows = connection.execute(BEST_ABOUT, {"person": who, "most": n, "about": about})
-    found = [Ready(*row) for row in rows]
-    for question in found:
+    ready = [Ready(*row) for row in rows]
+    for question in ready:
         here = {"at_item": question.item, "at_label": question.label}
         if question.remaining == 1:
             connection.execute(DROP, here)
         else:
             connection.execute(CHANGE_REMAINING, {**here, "change": -1})
-    return found
+    return ready
 
 
 def ready_labels(connection: sa.Connection, item: int) -> list[int]:

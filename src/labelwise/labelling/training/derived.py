@@ -36,8 +36,8 @@ class DerivedReader(Generic[T]):
     def read(self) -> T | None:
         """None where no worker has written it, or it was deleted."""
         try:
-            found = self._path.stat()
-            stamp = (found.st_ino, found.st_mtime_ns, found.st_size)
+            status = self._path.stat()
+            stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
             latest = self._latest
             if latest[0] != stamp:
                 latest = (stamp, self._load(self._path))

@@ -24,10 +24,10 @@ class BackgroundEncoder:
     """
 
     def __init__(self, name: str) -> None:
-        found = find_encoder(name)
-        if found is None:
+        encoder = find_encoder(name)
+        if encoder is None:
             raise ProjectError(f"there is no encoder {name!r} here, by which the vectors of this project are made")
-        self._encoder = found
+        self._encoder = encoder
         self._cache = CachedVectors(name)
         self._work: Iterator[int] = iter(())
         self.done, self.of = 0, 0

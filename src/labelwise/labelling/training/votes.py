@@ -78,7 +78,7 @@ class History:
     """The votes so far, by item, and the answers a campaign would have been told.
 
     `add` takes votes in the order of their events. A person's vote replaces an earlier one of theirs only in a history
-    built anew from each person's last word; then the same votes give the same answers, whenever they came.
+    built anew from each person's last word. Then the same votes give the same answers, whenever they came.
     """
 
     def __init__(self, labels: StoredLabels, names: dict[int, str], tree: LabelTree | None = None) -> None:
@@ -152,9 +152,9 @@ class History:
         """
         q = len(self.labels.ids)
         row_of = {item: row for row, item in enumerate(ids)}
-        found = sorted(((row_of[item], votes) for item, votes in self.items.items()), key=lambda pair: pair[0])
+        by_row = sorted(((row_of[item], votes) for item, votes in self.items.items()), key=lambda pair: pair[0])
         rows, codes = [], []
-        for row, votes in found:
+        for row, votes in by_row:
             code = votes.known if which == "known" else np.where(getattr(votes, which), votes.known, UNKNOWN)
             if (code != UNKNOWN).any():
                 rows.append(row)

@@ -1,7 +1,7 @@
 """The worker: reads new answers, trains, and keeps questions ready. Nothing it holds is the only copy.
 
 A training that fails, or a worker that is killed at any moment, leaves the questions and the model of the last good
-training in place; what happened is in the record of trainings.
+training in place. What happened is in the record of trainings.
 """
 
 from __future__ import annotations

@@ -118,13 +118,13 @@ def jobs(quick: bool, shared: Path | None) -> Plan:
         learning += every(learning_run, name=sets, seed=seeds, method="published", queries=queries)
         learning += every(learning_run, name="delicious", seed=0, method=(*MAIN[:3], "cs_rr"), queries=90)
     timed = (("corel5k", 100),) if quick else (("corel5k", 100), ("corel5k", 200), ("bibtex", 200))
-    both: dict[str, Any] = {"method": ("codes", "evb", *TYPE_TWO), "n_labels": TYPE_TWO_LABELS}
+    settings: dict[str, Any] = {"method": ("codes", "evb", *TYPE_TWO), "n_labels": TYPE_TWO_LABELS}
     plan = {
         "data": every(data_run, name=SETS),
         "learning": learning,
         "period": every(period_run, **one, period=PERIODS[1:] if quick else PERIODS),
         "rates": every(learning_run, **one, method="codes", n_compressed=OTHER_RATES),
-        "type_two": every(learning_run, name=sets, seed=seeds, queries=queries, **both),
+        "type_two": every(learning_run, name=sets, seed=seeds, queries=queries, **settings),
         "times": [Job(times_run, {"name": name, "n_rows": n_rows}) for name, n_rows in timed],
     }
     return {group: with_files(shared, FILES, each) for group, each in plan.items()}
@@ -235,8 +235,8 @@ def scores_of(beliefs: LabelPosterior, parts: PoolSplit) -> Outcome:
     """Macro-F1 of the top labels, as many as the set has on average, by each decoder; micro-F1 by the first."""
     counts = np.full(beliefs.n_items, max(1, round(parts.cardinality)))
     sets = {decoder: top_sets(_scores(beliefs, decoder), counts) for decoder in DECODERS}
-    found = {decoder: macro(each, parts.truth) for decoder, each in sets.items()}
-    return found | {"micro": micro_f1(sets[DECODERS[0]], parts.truth)}
+    scores = {decoder: macro(each, parts.truth) for decoder, each in sets.items()}
+    return scores | {"micro": micro_f1(sets[DECODERS[0]], parts.truth)}
 
 
 def at_the_end(beliefs: LabelPosterior, parts: PoolSplit) -> Outcome:
@@ -482,8 +482,8 @@ def _claim(where: str, says: str, paper: str, gains: Mapping[str, Estimate], mor
 
 
 def _end_cells(runs: Runs, *measures: str, seconds: bool = False) -> list[Cell]:
-    found = [with_error(runs.by_seed(("curve", -1, measure)).values()) for measure in measures]
-    return cells(*found, *([f"{runs.mean('cpu_seconds'):.1f}"] if seconds else []))
+    texts = [with_error(runs.by_seed(("curve", -1, measure)).values()) for measure in measures]
+    return cells(*texts, *([f"{runs.mean('cpu_seconds'):.1f}"] if seconds else []))
 
 
 def _picture(groups: Mapping[str, Runs], file: str, what: str, measure: str = LASSO) -> Picture:

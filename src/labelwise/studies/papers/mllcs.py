@@ -224,7 +224,7 @@ class AboutOneLabel:
 def label_run(folder: str, name: str, seed: int) -> Outcome:
     """Average precision on the test items of a label added after 200 items, as 100 answers about it come in.
 
-    Two campaigns on the same pool, with the same model and the same way of asking; one is told, for every known label,
+    Two campaigns on the same pool, with the same model and the same way of asking. One is told, for every known label,
     which share of its items carries the new one, counted on training items outside the pool.
     """
     train, test = load_split(folder, name)
