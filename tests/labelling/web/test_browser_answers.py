@@ -254,13 +254,13 @@ def test_what_finds_nothing_says_so_and_loses_nothing(long_guard, tags):
     with serving(project) as address:
         tab = LabellingTab(long_guard, address)
         tab.press("/")
-        tab.page.keyboard.type("pyhton")
+        tab.page.keyboard.type("pyhtno")
         for _ in range(2):
             assert tab.page.is_visible("#found")
-            assert tab.page.inner_text("#found") == "No open label contains “pyhton”."
-            assert tab.page.input_value("#search") == "pyhton"
+            assert tab.page.inner_text("#found") == "No open label matches “pyhtno”."
+            assert tab.page.input_value("#search") == "pyhtno"
             tab.press("Enter")
-        tab.press("/")  # no label contains "pyhton/": a new search, over what was typed
+        tab.press("/")  # no label contains "pyhtno/": a new search, over what was typed
         tab.page.keyboard.type("python")
         assert tab.page.input_value("#search") == "python"
         hit(tab, "Enter", "Enter")  # the second is the first one doubled
@@ -311,7 +311,7 @@ def test_the_whole_item_is_shown_and_sent_in_one_request(context, tags, start, a
         for text in ("finance", "tag 417", "tennis"):
             tab.press("/")
             tab.page.keyboard.type(text)
-            assert tab.page.inner_text("#found") == "1 of 421 labels"
+            assert tab.page.inner_text("#found").startswith("1 of 421 labels.")
             tab.press("Enter")
         tab.press("Escape", "Enter")
         tab.wait_for_saved(1)
@@ -321,11 +321,11 @@ def test_the_whole_item_is_shown_and_sent_in_one_request(context, tags, start, a
         (event,) = project.events()
         assert yes_of(event) == ["finance", "sport/tennis", "tag 417"]
         assert (event.item, event.asked, set(event.values)) == (item, None, set(TAGS))
-        tab.press("z")  # one event, taken back at once
+        tab.press("Alt+z")  # one event, taken back at once
         tab.page.wait_for_selector(f"#item-name:text-is('{item}')")
         assert answers(project) == []
         assert "3 yes; the other 418" in tab.page.inner_text("#rest-line")
-        tab.press("z", "Enter")
+        tab.press("Alt+z", "Enter")
         tab.wait_for_saved(2)
     assert yes_of(answers(project)[0]) == ["finance", "tag 417"] and len(answers(project)) == 1
     assert tab.errors == []
@@ -338,7 +338,7 @@ def test_a_skip_of_the_whole_item_is_one_request(context, tags):
         item = tab.item
         tab.press("m")
         requests = sent(tab)
-        tab.press("s")
+        tab.press("Alt+s")  # letters alone find labels where there are many
         tab.wait_for_saved(1)
         tab.wait_for_question()
         assert tab.item != item and requests == ["/api/skip"]
@@ -371,7 +371,7 @@ def test_a_label_that_one_sees_is_added_one_by_one(context, tags):
         first, second = [name for name in TAGS[300:] if name not in mine][:2]
         tab.press("/")
         tab.page.keyboard.type("nothing")
-        assert tab.page.inner_text("#add-found") == "No open label contains “nothing”."
+        assert tab.page.inner_text("#add-found") == "No open label matches “nothing”."
         tab.press("Enter")
         assert tab.page.input_value("#add") == "nothing"
         tab.press("/")
@@ -494,7 +494,7 @@ def test_an_answer_about_a_whole_item_waits_for_the_connection(context, tags):
         item = tab.item
         tab.press("1", "Enter")
         tab.page.wait_for_selector("#queue:has-text('1 answer waits')")
-        tab.press("z")  # taken out again, with all its questions
+        tab.press("Alt+z")  # taken out again, with all its questions
         tab.page.wait_for_selector(f"#item-name:text-is('{item}')")
         tab.press("2", "Enter")
         tab.page.wait_for_selector("#queue:has-text('1 answer waits')")

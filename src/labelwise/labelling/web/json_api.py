@@ -130,6 +130,17 @@ class ShownLabel(BaseModel):
     why: str | None = Field(default=None, description="What speaks for it, by which words; null where nothing does")
 
 
+class LabelMeaning(BaseModel):
+    """What was said of a label."""
+
+    name: str
+    description: str = ""
+    examples: list[str] = Field(default_factory=list)
+    keywords: list[str] = Field(default_factory=list)
+    aliases: list[str] = Field(default_factory=list, description="Other names, found as the name is")
+    parent: str = Field(default="", description="A more general label")
+
+
 class Show(BaseModel):
     text: str | None
     pictures: list[str]
@@ -241,6 +252,12 @@ def undo(body: Undone, user: CurrentUser, project: TheProject) -> ShownQuestion:
 def renew(body: Renewed, user: CurrentUser, project: TheProject) -> dict[str, float]:
     """More time for a question: until when."""
     return {"expires_at": project.service.renew(body.lease, user.name).expires_at}
+
+
+@router.get("/labels")
+def labels(user: CurrentUser, project: TheProject) -> list[LabelMeaning]:
+    """What labels mean: those of which more than their name is known."""
+    return [LabelMeaning(**said) for label in project.labels() if len(said := label.as_dict()) > 1]
 
 
 @router.get("/status")

@@ -1,13 +1,15 @@
 // One by one: a label that is there although nobody asked about it is found by typing, and added.
 
-import { isNewSearch, matcher, percent } from "./labels.js";
+import { percent } from "./labels.js";
+import { LabelSearch, isNewSearch } from "./search.js";
 
 const MOST = 6; // labels shown of those found
 
 export class AddBox {
-  // on: {rows(): the labels that may be added, add(name): whether it was, enter(event), leave()}
+  // on: {rows(): the labels that may be added, names(label), add(name): whether it was, enter(event), leave()}
   constructor(on) {
     this.on = on;
+    this.finder = new LabelSearch(on.names);
     this.search = document.getElementById("add");
     this.live = document.getElementById("add-found");
     this.hits = document.getElementById("add-hits");
@@ -20,10 +22,7 @@ export class AddBox {
   }
 
   found() {
-    const text = this.search.value.trim();
-    if (!text) return [];
-    const fits = matcher(text);
-    return this.on.rows().filter(({ name }) => fits(name));
+    return this.finder.find(this.on.rows(), this.search.value);
   }
 
   find() {
@@ -31,7 +30,7 @@ export class AddBox {
     const found = this.found();
     this.hits.replaceChildren(...found.slice(0, MOST).map((row) => this.line(row)));
     if (!text) this.live.textContent = "";
-    else if (!found.length) this.live.textContent = `No open label contains “${text}”.`;
+    else if (!found.length) this.live.textContent = `No open label matches “${text}”.`;
     else this.live.textContent = `${found.length} found. Enter adds “${found[0].name}”.`;
   }
 

@@ -1,6 +1,7 @@
 // What an item looks like. Everything is put in as text, never as HTML.
 
 const $ = (id) => document.getElementById(id);
+const MOST_READ = 500; // letters of a text that are read out
 const WORD = /[\p{L}\p{N}_]{2,}/gu; // what the model takes for a word
 
 export function showItem(question) {
@@ -13,6 +14,14 @@ export function showItem(question) {
   $("legend").hidden = !$("text").querySelector("mark");
   $("fields").tBodies[0].replaceChildren(...fields.map(([name, value]) => field(name, value)));
   $("fields").hidden = fields.length === 0;
+}
+
+// Tell those who do not see it that another item is here.
+export function announce({ item, show }, labels) {
+  const { text, pictures, fields } = show;
+  const beginning = text ?? fields.map(([name, value]) => `${name}: ${value}`).join(", ");
+  const seen = beginning || (pictures.length ? "a picture" : "");
+  $("announced").textContent = `Item ${item}: ${seen.slice(0, MOST_READ)}. ${labels} open ${labels === 1 ? "label" : "labels"}.`;
 }
 
 // Show only the words of one label, or of all.

@@ -2,7 +2,8 @@
 
 import { AddBox } from "./adding.js";
 import { ActiveClock } from "./clock.js";
-import { markFor, showItem } from "./item.js";
+import { announce, markFor, showItem } from "./item.js";
+import { Keys } from "./keys.js";
 import { LabelList, percent } from "./labels.js";
 import { Failure, Outbox, Server, storage } from "./outbox.js";
 
@@ -65,22 +66,29 @@ const outbox = new Outbox(server, project, who, () => ({ items: AHEAD, have: sta
   },
   changed: () => showSaved(),
 });
-const list = new LabelList({
-  may: () => counts(),
-  say: (row, say, isFound) => {
-    remember(row.name, say);
-    notePick(row, isFound);
-    showActions();
+const keys = new Keys(remembered("keys"));
+const meanings = new Map(); // what labels mean, by name
+const list = new LabelList(
+  {
+    may: () => counts(),
+    say: (changes, isFound) => {
+      remember(changes.map(([row, say]) => [row.name, say]));
+      for (const [row] of changes) notePick(row, isFound);
+      showActions();
+    },
+    searched: () => (state.searchedAt = pressedAt),
+    enter: (event) => enter(event),
+    here: (label) => markFor(label),
   },
-  searched: () => (state.searchedAt = pressedAt),
-  enter: (event) => enter(event),
-  here: (label) => markFor(label),
-});
+  keys,
+  meanings,
+);
 const addBox = new AddBox({
   rows: () => {
     const said = marks();
     return state.questions.length ? labelsOf(state.item).filter(({ name }) => !(name in said)) : [];
   },
+  names: (label) => list.namesOf(label),
   add: (name) => addLabel(name),
   enter: (event) => enter(event),
   leave: () => $("asked").focus({ preventScroll: true }),
@@ -177,10 +185,12 @@ function marks() {
   return bare(Object.fromEntries(Object.entries(saidOf(item)).filter(([name]) => open.has(name))));
 }
 
-function remember(label, say) {
+// What was said of labels at once is taken back at once.
+function remember(changes) {
   const { item } = state.questions[0];
-  state.trail.steps.push({ label, before: saidOf(item)[label] ?? null });
-  setMark(item, label, say);
+  const said = saidOf(item);
+  state.trail.steps.push(changes.map(([label]) => [label, said[label] ?? null]));
+  setMarks(item, changes);
 }
 
 // How a label was picked: found by typing, among those suggested, or else by a key or a click.
@@ -198,10 +208,12 @@ function timing(says) {
   return taken;
 }
 
-function setMark(item, label, say) {
+function setMarks(item, changes) {
   const said = saidOf(item);
-  if (say === null) delete said[label];
-  else said[label] = say;
+  for (const [label, say] of changes) {
+    if (say === null) delete said[label];
+    else said[label] = say;
+  }
   keep(item, said);
 }
 
@@ -345,7 +357,7 @@ function leaveAlso() {
   clock.add(state.also.taken.seconds);
   closeAlso();
   state.isFirst = true;
-  list.settleOn(list.here() ?? list.visible()[0]);
+  list.focus();
 }
 
 function enter(event) {
@@ -380,7 +392,7 @@ function withAnswered(question, says) {
 function sayStep(say) {
   const asked = steps()[state.place];
   if (!asked || !counts()) return;
-  remember(asked.name, say);
+  remember([[asked.name, say]]);
   const says = marks();
   const open = steps().filter(({ lease, name }) => lease === asked.lease && !(name in says));
   if (open.length === 0) {
@@ -408,7 +420,7 @@ function addLabel(name) {
     state.place = place;
     sayStep("yes");
   } else {
-    remember(name, "yes");
+    remember([[name, "yes"]]);
     notePick({ name }, true);
     showSteps();
   }
@@ -446,14 +458,15 @@ async function undo() {
 function takeStepBack() {
   const step = state.questions.length ? state.trail.steps.pop() : undefined;
   if (!step) return false;
-  setMark(state.item, step.label, step.before);
-  if (isWhole()) list.repaint(step.label);
+  setMarks(state.item, step);
+  const names = step.map(([name]) => name);
+  if (isWhole()) list.repaint(names);
   else {
-    const place = steps().findIndex(({ name }) => name === step.label);
+    const place = steps().findIndex(({ name }) => names.includes(name));
     state.place = place >= 0 ? place : state.place;
     showSteps();
   }
-  $("saved").textContent = `Taken back: ${step.label}`;
+  $("saved").textContent = `Taken back: ${names.join(", ")}`;
   showActions();
   return true;
 }
@@ -494,7 +507,7 @@ function reopen(last, questions) {
   }
   state.trail = { item, steps: (last?.steps ?? []).filter((step) => step !== taken) };
   keep(item, last?.said ?? {});
-  if (taken) setMark(item, taken.label, taken.before);
+  if (taken) setMarks(item, taken);
   state.shown = null;
   show();
 }
@@ -524,13 +537,14 @@ function show() {
   state.shown = key;
   state.item = question.item;
   if (state.trail.item !== question.item) {
-    state.trail = { item: question.item, steps: Object.keys(marks()).map((label) => ({ label, before: null })) };
+    state.trail = { item: question.item, steps: Object.keys(marks()).map((label) => [[label, null]]) };
   }
   state.place = firstOpenStep();
   if (isNewItem) {
     state.picked.clear();
     clock.stop();
     showItem(question);
+    announce(question, labelsOf(question.item).length);
     addBox.clear();
     document.querySelector(".item").scrollTop = 0;
     if (window.scrollY > 0) window.scrollTo(0, 0);
@@ -566,9 +580,7 @@ async function waitUntilPainted() {
 
 function showList() {
   markFor(null);
-  list.show(labelsOf(state.item), (row) => saidOf(state.item)[row.name] ?? null);
-  list.settleOn(list.here() ?? list.visible()[0]);
-  markFor(null);
+  list.show(labelsOf(state.item), () => saidOf(state.item));
 }
 
 // The labels to verify in the place of the list, or the list again.
@@ -694,31 +706,30 @@ function moveStep(change) {
   showSteps();
 }
 
-function alsoKey(event) {
-  if (/^[1-9]$/.test(event.key)) toggleAlso(Number(event.key) - 1);
-  else if (event.key === "Escape") leaveAlso();
+function alsoKey(key) {
+  if (/^[1-9]$/.test(key)) toggleAlso(Number(key) - 1);
+  else if (key === "Escape") leaveAlso();
   else return false;
   return true;
 }
 
-function stepKey(event) {
-  const says = { y: "yes", n: "no", u: "unsure" };
-  if (event.key in says) sayStep(says[event.key]);
-  else if (event.key === "ArrowDown" || event.key === "ArrowRight") moveStep(1);
-  else if (event.key === "ArrowUp" || event.key === "ArrowLeft") moveStep(-1);
-  else if (event.key === "/") $("add").focus();
+function stepKey(key) {
+  const command = keys.command(key);
+  if (command in VALUE) sayStep(command);
+  else if (key === "ArrowDown" || key === "ArrowRight") moveStep(1);
+  else if (key === "ArrowUp" || key === "ArrowLeft") moveStep(-1);
+  else if (command === "find") $("add").focus();
   else return false;
   return true;
 }
 
 const ANYWHERE = {
-  s: skip,
-  z: undo,
-  m: () => setMode(isWhole() ? "single" : "whole"),
-  "?": () => $("help").showModal(),
-  Enter: enter,
+  skip,
+  undo,
+  mode: () => setMode(isWhole() ? "single" : "whole"),
+  help: () => $("help").showModal(),
 };
-const MOVES = ["ArrowDown", "ArrowUp", "ArrowLeft", "ArrowRight", "j", "k", "Tab"];
+const MOVES = ["ArrowDown", "ArrowUp", "ArrowLeft", "ArrowRight", "Tab"];
 
 for (const kind of ["keydown", "click"]) {
   const note = (event) => {
@@ -730,15 +741,25 @@ for (const kind of ["keydown", "click"]) {
 }
 document.addEventListener("keydown", (event) => {
   const at = document.activeElement;
-  if (event.ctrlKey || event.metaKey || event.altKey || $("help").open) return;
-  if (["INPUT", "SELECT", "TEXTAREA"].includes(at?.tagName)) return;
-  if (event.repeat && !MOVES.includes(event.key)) return event.preventDefault(); // a key held down answers once
-  const pressesItself = ["BUTTON", "A", "SUMMARY"].includes(at?.tagName) && ["Enter", " "].includes(event.key);
-  if (pressesItself) return;
-  if (event.key in ANYWHERE) ANYWHERE[event.key](event);
-  else if (!state.questions.length || !(state.also ? alsoKey : isWhole() ? (e) => list.key(e) : stepKey)(event)) return;
-  event.preventDefault();
+  if (document.querySelector("dialog[open]")) return;
+  const isBox = at === $("search");
+  if (!isBox && ["INPUT", "SELECT", "TEXTAREA"].includes(at?.tagName)) return;
+  const key = keys.read(event, isBox ? at.value : null);
+  if (key === null) return;
+  if (event.repeat && !MOVES.includes(key) && !(isBox && key === "Backspace")) return event.preventDefault(); // a key held down answers once
+  const pressesItself = ["BUTTON", "A", "SUMMARY"].includes(at?.tagName) && ["Enter", " "].includes(key);
+  if (!pressesItself && dispatch(key, event)) event.preventDefault();
 });
+
+// Do what a key says; whether it says anything.
+function dispatch(key, event) {
+  const anywhere = ANYWHERE[keys.command(key)];
+  if (anywhere) anywhere();
+  else if (key === "Enter" && (state.also || !isWhole())) enter(event);
+  else if (!state.questions.length) return false;
+  else return state.also ? alsoKey(key) : isWhole() ? list.key(key, event) : stepKey(key);
+  return true;
+}
 $("save").addEventListener("click", save);
 $("none").addEventListener("click", saveNone);
 $("skip").addEventListener("click", skip);
@@ -756,7 +777,19 @@ $("single").addEventListener("click", (event) => {
   if (button) sayStep(button.dataset.say);
 });
 
+// What labels mean does not keep anybody from answering.
+async function learnMeanings() {
+  try {
+    for (const meaning of await server.get("/api/labels")) meanings.set(meaning.name, meaning);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+  }
+  document.documentElement.toggleAttribute("data-described", meanings.size > 0);
+  if (meanings.size && state.questions.length && isWhole()) list.renew();
+}
+
 show();
 showSaved();
 outbox.wakeUp();
+learnMeanings();
 look();

@@ -1,307 +1,529 @@
-// The labels of a whole item: grouped, found by typing, answered by keys or buttons.
+// The labels of a whole item: those that are chosen in a tray, below it the suggestions and all others as a tree, found by
+// typing and answered by keys or by the buttons of the row that one is on.
+
+import { LabelSearch, isNewSearch, plain } from "./search.js";
 
 const SHORT = { yes: "Yes", no: "No", unsure: "?" };
-const SPOKEN = { yes: "yes", no: "no", unsure: "unsure" };
-const MANY = 40; // labels above which the unlikely ones are folded away
-const PARTS = /\s*(?:\/|:|>|\.|\|)\s*/; // "sport/tennis", "sport: tennis", "sport > tennis"
+const MANY = 40; // labels above which those that are not suggested are folded away
+const LINE = 0.5; // probability from which one key accepts a label
+const POSSIBLE = 0.1; // ... from which a label is suggested however many there are
+const SUGGESTED = { least: 9, most: 25 }; // labels, where there are many
+const MOST_FOUND = 50; // labels shown of those found
+const TYPING_FROM = 21; // labels from which letters find, unless the person chose otherwise
+const DELETING = 1000; // milliseconds: Backspace after a shorter pause still means letters
+const OTHERS = "Others";
+const PARTS = /\s*(?:\/|:+|>|\.|\|)\s*/; // "sport/tennis", "sport: tennis", "sport > tennis"
 
 export const percent = (p) => (p === null ? "" : p > 0.995 ? "> 99 %" : p < 0.005 ? "< 1 %" : `${Math.round(100 * p)} %`);
-const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+const ALT = navigator.platform.startsWith("Mac") ? "⌥" : "Alt";
+const isCoarse = matchMedia("(pointer: coarse)");
+const isNarrow = matchMedia("(max-width: 48rem)");
 
-// Why a label is likely: its source and the words that speak for it.
-function reason(why) {
-  const line = document.createElement("small");
-  line.className = "reason";
-  line.textContent = why;
-  return line;
-}
-
-// Whether a name contains every word of a text, without regard to case and marks.
-export function matcher(text) {
-  const words = plain(text).split(/\s+/).filter(Boolean);
-  return (name) => words.every((word) => plain(name).includes(word));
-}
-
-// Whether "/" in a search box begins a new search. It is a letter where a label contains what would then be typed.
-export function isNewSearch(box, rows) {
-  const { value, selectionStart, selectionEnd } = box;
-  const typed = `${value.slice(0, selectionStart)}/${value.slice(selectionEnd)}`;
-  return typed.trim() === "/" || !rows.some(({ name }) => matcher(typed)(name));
+function make(tag, name, text = "") {
+  const made = document.createElement(tag);
+  made.className = name;
+  made.textContent = text;
+  return made;
 }
 
 export class LabelList {
-  // on: {may(): whether what is said counts, say(row, say, isFound), searched(), enter(event), here(label or null)}; a row is {name, p, why}
-  constructor(on) {
+  // on: {may(): whether what is said counts, say([[row, say or null]], isFound), searched(), enter(event), here(label or null)}
+  constructor(on, keys, meanings) {
     this.on = on;
-    this.box = document.getElementById("groups");
-    this.search = document.getElementById("search");
-    this.by = document.getElementById("group-by");
-    this.live = document.getElementById("found");
+    this.keys = keys;
+    this.meanings = meanings;
+    this.finder = new LabelSearch((name) => this.namesOf(name));
+    for (const [name, id] of Object.entries({ box: "groups", search: "search", by: "group-by", live: "found", tray: "tray", chosen: "chosen", about: "about" })) {
+      this[name] = document.getElementById(id);
+    }
     this.rows = [];
+    this.elements = new Map(); // by label
+    this.folds = new Map(); // by title: whether it is open
+    this.place = null; // the row or heading that one is on
+    this.buttons = this.makeButtons();
     this.search.addEventListener("input", () => {
-      this.tell("");
-      this.filter();
+      this.isLiteral = false;
+      this.draw();
     });
-    this.search.addEventListener("keydown", (event) => this.searchKey(event));
+    this.search.addEventListener("focus", () => this.showState());
+    this.search.addEventListener("blur", () => this.showState());
     this.by.addEventListener("change", () => this.draw());
+    this.tray.addEventListener("click", (event) => this.removeChip(event.target.closest("button[data-name]")));
     this.box.addEventListener("click", (event) => this.clicked(event));
-    this.box.addEventListener("focusin", (event) => this.settleOn(event.target.closest(".row"), false));
-    this.box.addEventListener("mouseover", (event) => {
-      const row = event.target.closest(".row");
-      if (row) this.on.here(row.dataset.name);
+    this.box.addEventListener("focusin", (event) => {
+      const item = event.target.closest(".row, summary");
+      if (item && item !== this.place && event.target.matches(":focus-visible")) this.settleOn(item); // not before a tap has ended
     });
-    this.box.addEventListener("mouseleave", () => this.on.here(null));
+    for (const kind of ["pointerover", "pointerleave"]) this.box.addEventListener(kind, (event) => this.pointed(event));
+    const put = () => document.getElementById(isNarrow.matches ? "actions" : "label-head").prepend(this.tray);
+    isNarrow.addEventListener("change", put);
+    put();
   }
 
-  show(rows, says) {
+  // Every text that stands for a label: its name, the way to it in the tree, other names.
+  namesOf(name) {
+    return [name, this.pathOf(name).join(" "), ...(this.meanings.get(name)?.aliases ?? [])];
+  }
+
+  // From the most general label to this one: by the parents that were named, or by the parts of its name.
+  pathOf(name) {
+    const path = [];
+    for (let at = name; at && !path.includes(at); at = this.meanings.get(at)?.parent) path.unshift(at);
+    return path.length > 1 ? path : name.split(PARTS).filter(Boolean);
+  }
+
+  // said: () => what is said of the item, by label
+  show(rows, said) {
     this.rows = rows;
-    this.says = says;
+    this.said = said;
+    this.elements.clear();
+    this.folds.delete(OTHERS);
     this.search.value = "";
-    this.tell("");
+    this.isLiteral = false; // whether a digit is text
+    this.place = null;
+    this.draw();
+    this.drawTray();
+    this.focus();
+  }
+
+  // New meanings have come.
+  renew() {
+    this.finder.index.clear();
+    this.elements.clear();
     this.draw();
   }
 
+  // -- drawing --------------------------------------------------------------------------------------------------------
+
   draw() {
-    const groups = this.grouped();
-    const many = this.rows.length > MANY;
-    this.elements = [];
-    this.box.replaceChildren(
-      ...groups.map(([title, rows]) => {
-        const list = document.createElement("ul");
-        const folded = many && title === "Unlikely";
-        if (folded) list.later = rows;
-        else list.append(...rows.map((row) => this.element(row)));
-        if (groups.length === 1 && title === "") return list;
-        const details = document.createElement("details");
-        details.open = !folded;
-        details.addEventListener("toggle", () => this.unfold(list));
-        const summary = document.createElement("summary");
-        summary.textContent = `${title} · ${rows.length}`;
-        details.append(summary, list);
-        return details;
-      }),
-    );
-    this.filter();
+    const text = this.search.value.trim();
+    const found = text ? this.finder.find(this.rows, text) : null;
+    const before = this.place?.dataset.name;
+    this.box.replaceChildren(...(found ? [this.list(found.slice(0, MOST_FOUND))] : this.grouped()));
+    this.showKeys(!found);
+    const shown = this.visible();
+    if (found) this.settleOn(shown[0] ?? null);
+    else this.settleOn(shown.find((item) => item.dataset.name === before) ?? shown[0] ?? null);
+    if (found) this.tellFound(text, found);
+    else this.tell("");
   }
 
-  // Rows that are folded away are made when they are first looked at: with hundreds of labels they are most of the page.
-  unfold(list) {
-    if (!list.later) return;
-    list.append(...list.later.map((row) => this.element(row)));
-    delete list.later;
+  showKeys(areThere = true) {
+    const keys = this.keys.ofRows(areThere ? this.visible().map((item) => item.dataset.name) : []);
+    for (const [name, item] of this.elements) item.querySelector(".key").textContent = keys.get(name) ?? "";
+  }
+
+  tellFound(text, found) {
+    const all = `${this.rows.length} ${this.rows.length === 1 ? "label" : "labels"}`;
+    if (!found.length) this.tell(`No open label matches “${text}”.`);
+    else this.tell(`${found.length} of ${all}. Enter adds “${found[0].name}”.`);
   }
 
   grouped() {
-    const believed = this.rows.some((row) => row.p !== null);
     let by = this.by.value;
-    if (by === "belief" && !believed) by = this.rows.length > MANY ? (this.havePrefixes() ? "prefix" : "letter") : "none";
-    if (by === "none") return [["", this.rows]];
-    const groups = new Map();
-    const order = by === "belief" ? [...this.rows].sort((a, b) => (b.p ?? -1) - (a.p ?? -1)) : this.sorted();
-    for (const row of order) {
-      const title =
-        by === "belief" ? (row.p === null ? "Others" : row.p >= 0.5 ? "Likely" : row.p >= 0.1 ? "Possible" : "Unlikely")
-        : by === "prefix" ? row.name.split(PARTS)[0]
-        : plain(row.name)[0].toUpperCase();
-      groups.set(title, [...(groups.get(title) ?? []), row]);
+    const isBelieved = this.rows.some((row) => row.p !== null);
+    if (by === "belief" && !isBelieved) by = this.rows.length > MANY ? (this.haveParts() ? "tree" : "letter") : "none";
+    if (by === "belief") return this.suggested();
+    if (by === "none") return [this.list(this.rows)];
+    const sorted = [...this.rows].sort((a, b) => a.name.localeCompare(b.name));
+    return this.tree(sorted, by === "tree" ? (name) => this.pathOf(name) : (name) => [plain(name)[0].toUpperCase(), name]);
+  }
+
+  // The likeliest labels with a line below those that one key accepts; where there are many, the others are folded away.
+  suggested() {
+    const order = [...this.rows].sort((a, b) => (b.p ?? -1) - (a.p ?? -1));
+    const possible = order.filter(({ p }) => p >= POSSIBLE).length;
+    const number = order.length > MANY ? Math.min(Math.max(possible, SUGGESTED.least), SUGGESTED.most) : order.length;
+    const likely = order.filter(({ p }) => p >= LINE).slice(0, number);
+    const first = [this.list(likely), this.list(order.slice(likely.length, number))];
+    if (likely.length) first.splice(1, 0, this.line(likely.length));
+    return number < order.length ? [...first, this.fold(OTHERS, [], order.slice(number), false)] : first;
+  }
+
+  line(number) {
+    const line = make("div", "line");
+    const button = make("button", "quiet", number === 1 ? "Accept the one above this line " : `Accept the ${number} above this line `);
+    button.type = "button";
+    button.dataset.accept = "";
+    button.append(make("kbd", "char", this.keys.of("accept")));
+    line.append(button);
+    return line;
+  }
+
+  tree(rows, pathOf) {
+    const root = { rows: [], nodes: new Map() };
+    for (const row of rows) {
+      let node = root;
+      for (const part of pathOf(row.name).slice(0, -1)) {
+        if (!node.nodes.has(part)) node.nodes.set(part, { rows: [], nodes: new Map() });
+        node = node.nodes.get(part);
+      }
+      node.rows.push(row);
     }
-    return [...groups];
+    return this.branches(root, [], pathOf);
   }
 
-  sorted() {
-    return [...this.rows].sort((a, b) => a.name.localeCompare(b.name));
+  // A label that others are under comes first among them.
+  branches(node, path, pathOf) {
+    const heads = new Map(node.rows.map((row) => [pathOf(row.name).at(-1), row]).filter(([part]) => node.nodes.has(part)));
+    const own = node.rows.filter((row) => ![...heads.values()].includes(row));
+    const folds = [...node.nodes].map(([part, { rows, nodes }]) => {
+      const head = heads.get(part);
+      const below = { rows: head ? [head, ...rows] : rows, nodes };
+      return this.fold([...path, part].join(" › "), [part, below, pathOf], allRows(below), true);
+    });
+    return [...(own.length ? [this.list(own)] : []), ...folds];
   }
 
-  havePrefixes() {
-    return this.rows.filter((row) => PARTS.test(row.name)).length > this.rows.length / 2;
+  // Rows that are folded away are made when they are first looked at: with hundreds of labels they are most of the page.
+  fold(title, [part, below, pathOf] = [], rows, isOpen) {
+    const details = document.createElement("details");
+    const fill = () => {
+      if (details.open && details.children.length === 1) {
+        const inner = part === undefined ? [this.list(rows)] : this.branches(below, title.split(" › "), pathOf);
+        details.append(...inner);
+      }
+    };
+    details.open = this.folds.get(title) ?? isOpen;
+    details.append(make("summary", "", `${part ?? title} · ${rows.length}`));
+    details.addEventListener("toggle", () => {
+      if ((this.folds.get(title) ?? isOpen) === details.open) return;
+      this.folds.set(title, details.open);
+      fill();
+      this.showKeys();
+    });
+    fill();
+    return details;
+  }
+
+  list(rows) {
+    const list = make("div", "rows");
+    list.append(...rows.map((row) => this.element(row)));
+    return list;
+  }
+
+  haveParts() {
+    return this.rows.filter(({ name }) => this.pathOf(name).length > 1).length > this.rows.length / 2;
   }
 
   element(row) {
-    const item = document.createElement("li");
-    item.className = "row";
+    if (this.elements.has(row.name)) return this.elements.get(row.name);
+    const item = make("div", "row");
     item.tabIndex = -1;
     item.dataset.name = row.name;
-    item.dataset.plain = plain(row.name);
     item.setAttribute("role", "group");
     if (row.p !== null) item.style.setProperty("--p", row.p);
-    const parts = ["key", "label-name", "p"].map((name) => {
-      const part = document.createElement("span");
-      part.className = name;
-      return part;
-    });
-    parts[0].setAttribute("aria-hidden", "true");
-    parts[1].textContent = row.name;
-    const named = document.createElement("span");
-    named.className = "named";
-    named.append(parts[1], ...(row.why ? [reason(row.why)] : []));
-    parts[2].textContent = percent(row.p);
-    const says = document.createElement("span");
-    says.className = "says";
-    for (const say of Object.keys(SHORT)) {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.tabIndex = -1;
-      button.dataset.say = say;
-      button.textContent = SHORT[say];
-      button.setAttribute("aria-label", `${SPOKEN[say]}: ${row.name}`);
-      says.append(button);
-    }
-    item.append(parts[0], named, parts[2], says);
+    const key = make("kbd", "key char");
+    key.setAttribute("aria-hidden", "true");
+    const named = make("span", "named");
+    named.append(make("span", "label-name", row.name));
+    const above = this.meanings.get(row.name)?.parent ? this.pathOf(row.name).slice(0, -1) : [];
+    if (above.length) named.append(make("small", "path", above.join(" › ")));
+    if (row.why) named.append(make("small", "reason", row.why));
+    item.append(key, named, make("span", "p", percent(row.p)));
     item.row = row;
+    this.elements.set(row.name, item);
     this.paint(item);
-    this.elements.push(item);
     return item;
   }
 
+  makeButtons() {
+    const says = make("span", "says");
+    for (const say of Object.keys(SHORT)) {
+      const button = make("button", "", SHORT[say]);
+      button.type = "button";
+      button.dataset.say = say;
+      says.append(button);
+    }
+    return says;
+  }
+
   paint(item) {
-    const say = this.says(item.row);
+    const { name, p, why } = item.row;
+    const say = this.said()[name] ?? null;
     if (say) item.dataset.say = say;
     else delete item.dataset.say;
-    for (const button of item.querySelectorAll("button")) {
-      button.setAttribute("aria-pressed", String(button.dataset.say === say));
-    }
-    const believed = item.row.p === null ? "" : `, believed ${percent(item.row.p)}`;
-    const why = item.row.why ? ` ${item.row.why}` : "";
-    item.setAttribute("aria-label", `${item.row.name}${believed}${why}${say ? `, ${SPOKEN[say]}` : ""}`);
+    const believed = p === null ? "" : `, believed ${percent(p)}`;
+    item.setAttribute("aria-label", `${name}${believed}${why ? ` ${why}` : ""}${say ? `, ${say}` : ""}`);
+    if (item.contains(this.buttons)) this.paintButtons(item);
   }
 
-  filter() {
-    const text = this.search.value.trim();
-    const wanted = plain(text).split(/\s+/).filter(Boolean);
-    if (wanted.length) for (const list of this.box.querySelectorAll("ul")) this.unfold(list);
-    for (const item of this.elements) item.hidden = !wanted.every((word) => item.dataset.plain.includes(word));
-    for (const details of this.box.querySelectorAll("details")) {
-      const list = details.querySelector("ul");
-      const some = Boolean(list.later) || list.querySelector(".row:not([hidden])") !== null;
-      details.hidden = !some;
-      if (wanted.length && some) details.open = true;
+  paintButtons(item) {
+    for (const button of this.buttons.children) {
+      button.setAttribute("aria-pressed", String(button.dataset.say === item.dataset.say));
+      button.setAttribute("aria-label", `${button.dataset.say}: ${item.dataset.name}`);
     }
-    const visible = this.visible();
-    for (const key of this.box.querySelectorAll(".key:not(:empty)")) key.textContent = "";
-    visible.slice(0, 9).forEach((item, place) => (item.querySelector(".key").textContent = String(place + 1)));
-    if (wanted.length && !visible.length) this.tell(`No open label contains “${text}”.`);
-    else if (wanted.length) this.tell(`${visible.length} of ${this.rows.length} ${this.rows.length === 1 ? "label" : "labels"}`);
-    this.settleOn(visible[0] ?? null, false);
   }
+
+  // What is chosen, always in sight.
+  drawTray() {
+    const chips = Object.entries(this.said()).filter(([, say]) => say !== "no");
+    this.chosen.replaceChildren(
+      ...chips.map(([name, say]) => {
+        const chip = make("button", `chip ${say}`, say === "unsure" ? `${name} ?` : name);
+        chip.type = "button";
+        chip.dataset.name = name;
+        chip.setAttribute("aria-label", `Remove ${name}${say === "unsure" ? ", unsure" : ""}`);
+        chip.append(make("span", "cross", "×"));
+        const entry = document.createElement("li");
+        entry.append(chip);
+        return entry;
+      }),
+    );
+    this.tray.toggleAttribute("data-empty", !chips.length);
+  }
+
+  // Marks were changed elsewhere.
+  repaint(names) {
+    for (const name of names) if (this.elements.has(name)) this.paint(this.elements.get(name));
+    this.drawTray();
+    this.tell("");
+    const item = this.elements.get(names.at(-1));
+    if (item && this.visible().includes(item)) this.settleOn(item);
+    this.focus();
+  }
+
+  // -- where one is ---------------------------------------------------------------------------------------------------
 
   // In the order in which they are seen; what is folded away is not.
-  visible() {
-    return [...this.box.querySelectorAll(".row:not([hidden])")].filter((item) => item.closest("details")?.open ?? true);
+  visible(what = ".row") {
+    return [...this.box.querySelectorAll(what)].filter((each) => {
+      const fold = each.tagName === "SUMMARY" ? each.parentElement.parentElement : each;
+      return !fold.closest("details:not([open])");
+    });
   }
 
-  settleOn(item, focus = true) {
-    for (const other of this.box.querySelectorAll("[data-here]")) {
-      if (other !== item) {
-        delete other.dataset.here;
-        other.tabIndex = -1;
-      }
+  settleOn(item) {
+    if (this.place && this.place !== item) {
+      delete this.place.dataset.here;
+      if (this.place.matches(".row")) this.place.tabIndex = -1;
     }
-    if (!item) return;
+    this.place = item;
+    if (!item) return this.lookAt(null);
     item.dataset.here = "";
     item.tabIndex = 0;
-    if (focus) {
-      item.focus();
-      this.on.here(item.dataset.name);
-    }
+    this.lookAt(null);
   }
 
-  here() {
-    return this.box.querySelector("[data-here]");
+  // The row that the pointer is on, else the one that one is on, has the buttons and says what its label means.
+  lookAt(row) {
+    const item = row ?? (this.place?.matches(".row") ? this.place : null);
+    if (item && this.buttons.parentElement !== item) {
+      item.append(this.buttons);
+      this.paintButtons(item);
+    }
+    const name = item?.dataset.name;
+    const { description = "", examples = [] } = this.meanings.get(name) ?? {};
+    this.about.textContent = description || (examples.length ? `e.g. ${examples[0]}` : "");
+    this.about.title = this.about.textContent;
+    this.on.here(row || this.isMoved ? (name ?? null) : null);
+  }
+
+  // A finger points where it taps: nothing may move there before it does.
+  pointed({ type, target, pointerType }) {
+    if (pointerType === "mouse") this.lookAt(type === "pointerover" ? target.closest(".row") : null);
+  }
+
+  // Whether letters find labels, as soon as an item is shown.
+  get isTyping() {
+    const { letters } = this.keys;
+    return !isCoarse.matches && (letters === "find" || (letters === "auto" && this.rows.length >= TYPING_FROM));
+  }
+
+  focus(isTyping = this.isTyping) {
+    if (isTyping) this.search.focus({ preventScroll: true });
+    else this.place?.focus({ preventScroll: true });
+    this.isMoved = false;
+    this.showState();
+  }
+
+  get inBox() {
+    return document.activeElement === this.search;
+  }
+
+  showState() {
+    const isBare = isCoarse.matches || !this.keys.single;
+    const find = `Type to find a label; digits choose, ${ALT} + letter is a key`;
+    this.search.placeholder = isBare ? "Find a label" : this.inBox ? find : `Find a label  ( ${this.keys.of("find")} )`;
+    document.documentElement.dataset.alt = this.inBox && !isBare ? `${ALT} ` : "";
   }
 
   move(step) {
-    const visible = this.visible();
-    const place = visible.indexOf(this.here());
-    const focused = this.box.contains(document.activeElement);
-    this.settleOn(visible[focused ? Math.min(Math.max(place + step, 0), visible.length - 1) : Math.max(place, 0)]);
+    const stops = this.visible(".row, summary");
+    const place = stops.indexOf(this.place);
+    const isThere = this.inBox || this.box.contains(document.activeElement);
+    this.isMoved = true;
+    this.settleOn(stops[isThere ? Math.min(Math.max(place + step, 0), stops.length - 1) : Math.max(place, 0)] ?? null);
+    if (!this.inBox) this.place?.focus();
+    else if (this.place) {
+      this.place.scrollIntoView({ block: "nearest" });
+      this.tell(this.place.getAttribute("aria-label") ?? this.place.textContent);
+    }
   }
 
-  // Mark a label, or take the same mark back; whether it counted.
-  say(item, say, isFound = this.search.value.trim() !== "") {
-    if (!item || !this.on.may()) return false;
-    const before = this.says(item.row);
-    this.on.say(item.row, before === say ? null : say, isFound);
-    this.paint(item);
-    this.tell(`${item.row.name}: ${before === say ? "unmarked" : SPOKEN[say]}`);
+  // Open or close the heading that one is on, or that the row is under.
+  turn(isOpen) {
+    const details = this.place?.closest("details");
+    if (!details || (isOpen && !this.place.matches("summary"))) return false;
+    details.open = isOpen;
+    if (!isOpen) this.settleOn(details.firstChild);
+    if (!this.inBox) this.place.focus();
     return true;
   }
 
-  // Mark a label; pressed again the mark stays, so that a key pressed twice says the same.
-  sayAgain(item, say) {
-    if (!item || this.says(item.row) !== say) return this.say(item, say);
-    if (!this.on.may()) return false;
-    this.tell(`“${item.row.name}” is already marked.`);
+  // -- saying ---------------------------------------------------------------------------------------------------------
+
+  // Say something of labels; whether it counted.
+  say(changes, isFound = false) {
+    if (!changes.length || !this.on.may()) return false;
+    this.on.say(changes, isFound);
+    for (const [{ name }] of changes) if (this.elements.has(name)) this.paint(this.elements.get(name));
+    this.drawTray();
+    const [[{ name }, say]] = changes;
+    this.tell(changes.length > 1 ? `${changes.length} labels: ${say}` : `${name}: ${say ?? "unmarked"}`);
     return true;
   }
 
-  // A mark was changed elsewhere.
-  repaint(name) {
-    const item = this.elements.find((each) => each.row.name === name);
-    if (!item) return;
-    this.paint(item);
-    this.tell("");
-    this.settleOn(item);
+  // Mark a label, or take the same mark back.
+  toggle(item, say) {
+    return this.say([[item.row, this.said()[item.row.name] === say ? null : say]], this.search.value.trim() !== "");
   }
 
-  // A key that was meant for the labels; whether it was.
-  key(event) {
-    const says = { y: "yes", n: "no", u: "unsure" };
-    if (event.key in says) {
-      if (this.sayAgain(this.here(), says[event.key])) this.move(1);
-    } else if (event.key === " ") this.say(this.here(), "yes");
-    else if (event.key === "ArrowDown" || event.key === "j") this.move(1);
-    else if (event.key === "ArrowUp" || event.key === "k") this.move(-1);
-    else if (/^[1-9]$/.test(event.key)) {
-      const item = this.visible()[Number(event.key) - 1];
-      if (this.say(item, "yes")) this.settleOn(item);
-    } else if (event.key === "/") {
-      this.search.focus();
-      this.search.select();
-    } else return false;
-    return true;
+  // Mark the label that one is on and go on; pressed again the mark stays, so that a key pressed twice says the same.
+  mark(say) {
+    const item = this.place;
+    if (!item?.matches(".row")) return;
+    if (this.said()[item.row.name] !== say) {
+      if (this.say([[item.row, say]], this.search.value.trim() !== "")) this.moveOn();
+    } else if (this.on.may()) {
+      this.moveOn();
+      this.tell(`“${item.row.name}” is already marked.`);
+    }
   }
 
-  searchKey(event) {
-    if (event.isComposing) return;
-    if (event.key === "Enter") this.searchEnter(event);
-    else if (event.key === "Escape") {
-      this.tell("");
-      this.clear();
-      this.settleOn(this.here() ?? this.visible()[0]);
-    } else if (event.key === "/" && isNewSearch(this.search, this.rows)) this.search.select();
-    else if (event.key === "ArrowDown") this.settleOn(this.visible()[0]);
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
+  moveOn() {
+    const told = this.live.textContent;
+    this.move(1);
+    this.tell(told);
   }
 
-  // Enter says yes to the first label found, and never takes a yes back. What finds nothing stays as it was typed.
-  searchEnter(event) {
-    if (event.repeat) return;
-    if (!this.search.value.trim()) return this.on.enter(event);
-    const first = this.visible()[0];
-    if (!first) return;
-    if (this.says(first.row) === "yes") this.tell(`“${first.row.name}” is already marked.`);
-    else if (!this.say(first, "yes")) return;
-    this.on.searched();
-    this.clear();
+  accept() {
+    if (!this.on.may()) return;
+    const likely = this.rows.filter(({ p }) => p >= LINE);
+    const open = likely.filter(({ name }) => !(name in this.said()));
+    if (open.length) this.say(open.map((row) => [row, "yes"]));
+    else this.tell(likely.length ? "All labels above the line are marked." : "No label is above the line.");
   }
 
-  clear() {
-    this.search.value = "";
-    this.filter();
+  // The chosen label that was marked last is no longer.
+  removeLast() {
+    const name = [...this.chosen.querySelectorAll("[data-name]")].at(-1)?.dataset.name;
+    const row = this.rows.find((each) => each.name === name);
+    return row !== undefined && this.say([[row, null]]);
+  }
+
+  removeChip(chip) {
+    const row = this.rows.find(({ name }) => name === chip?.dataset.name);
+    if (row) this.say([[row, null]]);
+    this.focus();
   }
 
   clicked(event) {
     const item = event.target.closest(".row");
     const button = event.target.closest("button[data-say]");
-    if (!item) return;
-    if (button) this.say(item, button.dataset.say);
-    else if (event.target.closest(".named")) this.say(item, "yes");
-    this.settleOn(item); // so that Enter saves instead of pressing the button again
+    if (event.target.closest("[data-accept]")) this.accept();
+    else if (!item) return;
+    else if (button) this.toggle(item, button.dataset.say);
+    else if (event.target.closest(".named, .key")) this.toggle(item, "yes");
+    if (item) this.settleOn(item);
+    this.focus(this.inBox || this.isTyping); // so that Enter saves instead of pressing the button again
+  }
+
+  // -- keys -----------------------------------------------------------------------------------------------------------
+
+  // A key that was meant for the labels; whether it was.
+  key(key, event) {
+    const command = this.keys.command(key);
+    const own = [...this.keys.own].find(([, each]) => each === key)?.[0];
+    if (this.inBox && key === "Enter" && this.search.value.trim()) this.addFound();
+    else if (key === "Enter") this.on.enter(event);
+    else if (own !== undefined) return this.choose(own);
+    else if (["yes", "no", "unsure"].includes(command)) this.mark(command);
+    else if (command === "reject") this.mark("no");
+    else if (command === "accept") this.accept();
+    else if (command === "find") return this.find();
+    else if (key === " " && this.place?.matches(".row")) this.toggle(this.place, "yes");
+    else if (key === "ArrowDown" || key === "ArrowUp") this.move(key === "ArrowDown" ? 1 : -1);
+    else if (key === "ArrowRight" || key === "ArrowLeft") return !this.search.value && this.turn(key === "ArrowRight");
+    else if (key === "Backspace") return this.backspace(event);
+    else if (key === "Escape") this.escape();
+    else return key.length === 1 && !(this.inBox && this.isLiteral) && this.chooseBy(key);
+    return true;
+  }
+
+  // The row whose key was pressed; whether there is one.
+  chooseBy(key) {
+    const item = this.search.value.trim() ? null : this.visible().find((each) => each.querySelector(".key").textContent === key);
+    if (!item) return false;
+    this.toggle(item, "yes");
+    this.settleOn(item);
+    if (!this.inBox) item.focus();
+    return true;
+  }
+
+  choose(name) {
+    const row = this.rows.find((each) => each.name === name);
+    if (row) this.say([[row, this.said()[name] === "yes" ? null : "yes"]]);
+    return row !== undefined;
+  }
+
+  // Begin a search, in which a digit is text; whether the key that does so was none.
+  find() {
+    if (this.inBox && this.search.value && !isNewSearch(this.search, this.rows)) return false;
+    this.search.focus();
+    this.search.select();
+    this.isLiteral = true;
+    return true;
+  }
+
+  // Enter says yes to the first label found, or the one moved to, and never takes a yes back. What finds nothing stays.
+  addFound() {
+    const item = this.place;
+    if (!item?.matches(".row")) return;
+    const { name } = item.row;
+    if (this.said()[name] === "yes") {
+      this.clear();
+      this.tell(`“${name}” is already marked.`);
+    } else if (this.say([[item.row, "yes"]], true)) {
+      this.clear();
+      this.tell(`${name}: yes`);
+    } else return;
+    this.on.searched();
+  }
+
+  backspace(event) {
+    if (this.inBox && this.search.value) {
+      this.deletedAt = event.timeStamp;
+      return false;
+    }
+    if (event.timeStamp < (this.deletedAt ?? -Infinity) + DELETING) return true;
+    return this.removeLast();
+  }
+
+  escape() {
+    if (this.search.value) this.clear();
+    else this.focus(false);
+  }
+
+  clear() {
+    this.search.value = "";
+    this.isLiteral = false;
+    this.draw();
   }
 
   tell(text) {
     this.live.textContent = text;
   }
 }
+
+const allRows = ({ rows, nodes }) => [...rows, ...[...nodes.values()].flatMap(allRows)];

@@ -43,14 +43,18 @@ export class Server {
     return this.read(response);
   }
 
+  async get(path) {
+    return this.read(await this.fetch(path, {}));
+  }
+
   async send(path, body) {
+    const headers = { "content-type": "application/json", "x-csrf-token": this.csrf };
+    return this.fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
+  }
+
+  async fetch(path, options) {
     try {
-      return await fetch(path, {
-        method: "POST",
-        headers: { "content-type": "application/json", "x-csrf-token": this.csrf },
-        body: JSON.stringify(body),
-        credentials: "same-origin",
-      });
+      return await fetch(path, { ...options, credentials: "same-origin" });
     } catch {
       throw new Failure(0, "no connection");
     }
@@ -72,12 +76,8 @@ export class Server {
 
   // A new token where somebody came in again in another tab. A session itself begins only by a link.
   async signIn() {
-    try {
-      const response = await fetch("/api/session", { credentials: "same-origin" });
-      if (response.ok) this.csrf = (await response.json()).csrf;
-    } catch {
-      throw new Failure(0, "no connection");
-    }
+    const response = await this.fetch("/api/session", {});
+    if (response.ok) this.csrf = (await this.read(response)).csrf;
   }
 }
 

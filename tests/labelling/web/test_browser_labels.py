@@ -1,0 +1,282 @@
+"""The labels of a whole item, by keys, typing and taps, and “Also?”: what was pressed is what is stored."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from labelling.web.browsing import CHROMIUM, LabellingTab, serving
+from labelwise import Label, LabelData
+from labelwise.labelling import Project
+from labelwise.records.asking import VERIFY
+
+pytest.importorskip("playwright.sync_api", reason="needs playwright, a test dependency")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine to test the page with")
+NAMES = ("a", "b", "c", "d", "e")
+TWICE = """() => {
+  const how = { key: "Enter", shiftKey: true, bubbles: true, cancelable: true };
+  for (let press = 0; press < 2; press += 1) document.body.dispatchEvent(new KeyboardEvent("keydown", how));
+}"""
+
+
+@pytest.fixture
+def project(make):
+    """Fifty points in one corner that all have their labels: the model expects them of the others, too."""
+    X = np.random.default_rng(0).standard_normal((50, 2))
+    observed = np.repeat(np.arange(50) < 12, 5).reshape(50, 5)
+    Y = observed & np.array([True, True, True, True, False])
+    items = [f"point {number}" for number in range(50)]
+    made = make(data=LabelData.from_arrays(X, Y, observed=observed, label_names=NAMES, items=items), verify=True)
+    made.refresh()
+    return made
+
+
+def told(project):
+    return [event for event in project.events() if event.reason != "given"]
+
+
+def panel(tab):
+    """The labels that are asked about once more, as they are on screen, once keys count there."""
+    tab.page.wait_for_selector("#also:not([hidden])")
+    tab.page.wait_for_timeout(400)
+    return [text.split(" ", 1)[1] for text in tab.page.locator("#also-labels button").all_inner_texts()]
+
+
+def test_what_is_pressed_is_what_is_stored(context, project):
+    with serving(project) as address:
+        tab = LabellingTab(context, address)
+        item = tab.item
+        marked = tab.page.locator(".row .label-name").first.inner_text()
+        tab.press("1", "Enter")
+        names = panel(tab)
+        assert len(names) == 3 and marked not in names and tab.item == item and told(project) == []
+        tab.press("1", "3", "3", "2", "2", "2")  # the first and the second are there
+        assert tab.page.locator("#also-labels [aria-pressed=true]").count() == 2
+        tab.press("Enter")
+        tab.wait_for_saved(1)
+        tab.wait_for_question()
+        assert tab.item != item and tab.page.locator("#also").is_hidden() and tab.errors == []
+    whole, further = told(project)
+    assert (whole.item, further.item, further.reason) == (item, item, VERIFY)
+    assert further.values == {name: name in names[:2] for name in names}
+    assert whole.values == {name: name == marked for name in NAMES if name not in names}
+    assert (whole.timing.question, further.timing.question) == ("item", "further")
+    assert 0.3 < further.timing.seconds < 30 and further.timing.by_suggestion == 2
+
+
+def test_the_step_is_taken_back_and_a_doubled_enter_does_not_pass_it(context, project):
+    with serving(project) as address:
+        tab = LabellingTab(context, address)
+        item = tab.item
+        tab.wait_until_keys_count()
+        tab.page.evaluate(TWICE)
+        assert len(panel(tab)) == 4 and told(project) == []
+        tab.press("z")
+        assert tab.page.locator("#also").is_hidden() and tab.page.locator("#groups").is_visible()
+        tab.press("Shift+Enter")
+        names = panel(tab)
+        tab.press("Escape", "Shift+Enter")
+        assert panel(tab) == names
+        tab.press("2", "Enter")
+        tab.wait_for_saved(1)
+        tab.wait_for_question()
+        tab.press("z")
+        tab.page.wait_for_function("item => document.getElementById('item-name').innerText === item", arg=item)
+        assert tab.page.locator("#also").is_hidden() and tab.errors == []
+    whole, further, *undone = told(project)
+    assert {event.undoes for event in undone} == {whole.id, further.id}
+    assert further.values == {name: name == names[1] for name in names}
+
+
+def test_one_by_one_and_labels_left_open_are_not_verified(context, project):
+    with serving(project) as address:
+        tab = LabellingTab(context, address)
+        tab.page.select_option("#rest", "open")
+        tab.page.locator(".row .label-name").first.click()
+        tab.press("Enter")
+        tab.wait_for_saved(1)
+    assert [event.reason == VERIFY for event in told(project)] == [False]
+
+
+# -- the tray, suggestions, and typing ---------------------------------------------------------------------------------
+
+LIKELY = ("engine", "gearbox", "python/web")  # of every item that is known
+MANY = (*LIKELY, "python", "pythonic", "big python", "pylon", "3D print", "wheel", *(f"tag {j}" for j in range(40)))
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """Forty-nine labels, of which three are likely; two are described."""
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    observed = np.repeat(np.arange(60) < 12, len(MANY)).reshape(60, -1)
+    Y = observed & np.isin(MANY, LIKELY)
+    meanings = {
+        "wheel": {"description": "Round.", "aliases": ["tyre"], "parent": "engine", "examples": ["a flat tyre"]}
+    }
+    labels = [Label.of({"name": name, **meanings.get(name, {})}) for name in MANY]
+    items = [f"text {number}" for number in range(60)]
+    data = LabelData.from_arrays(X, Y, observed=observed, labels=labels, items=items)
+    where = tmp_path_factory.mktemp("many") / "many.db"
+    with Project.create(where, data, model="binary_relevance", strategy="uncertainty", ready=48) as made:
+        made.refresh()
+        with serving(made) as address:
+            yield made, address
+
+
+def chosen(tab) -> list[str]:
+    return [name.removesuffix("×") for name in tab.page.locator("#chosen .chip").all_inner_texts()]
+
+
+def found(tab) -> list[str]:
+    return tab.page.locator(".row:visible .label-name").all_inner_texts()
+
+
+def stored(project) -> tuple[str, dict]:
+    """The item of the last answer, and what was said but no."""
+    last = project.events()[-1]
+    assert len(last.values) == len(MANY)
+    return last.item, {name: value for name, value in last.values.items() if value is not False}
+
+
+def test_digits_typing_and_saving_need_no_other_key(context, many):
+    project, address = many
+    tab = LabellingTab(context, address)
+    item, keys = tab.item, ["1", *"pylo", "Enter", *"tag 31", "Enter"]
+    first = found(tab)[0]
+    tab.press(*keys)
+    assert chosen(tab) == [first, "pylon", "tag 31"] and tab.page.input_value("#search") == ""
+    tab.page.wait_for_timeout(300)  # an Enter at once after it does not count
+    tab.press("Enter")
+    tab.wait_for_saved(1)
+    assert stored(project) == (item, {first: True, "pylon": True, "tag 31": True})
+    tab.wait_for_question()
+    tab.press(*"tag 7", "Enter")  # letters find from the first key on
+    assert chosen(tab) == ["tag 7"] and tab.errors == []
+
+
+def test_the_line_is_accepted_by_one_key_and_taken_back_by_one(context, many):
+    project, address = many
+    tab = LabellingTab(context, address)
+    item = tab.item
+    assert tab.page.inner_text(".groups .line button").startswith("Accept the 3 above this line")
+    tab.press("Alt+a")
+    assert sorted(chosen(tab)) == sorted(LIKELY)
+    tab.press("Control+z")
+    assert chosen(tab) == []
+    tab.press("Escape", "a", "Backspace")  # out of the box letters are keys
+    assert len(chosen(tab)) == 2
+    row = tab.page.get_attribute(".row[data-here]", "data-name")
+    tab.press("ArrowDown", "ArrowDown", "ArrowDown", "x")
+    assert tab.page.get_attribute(".row[data-say=no]", "data-name") not in (row, *LIKELY)
+    picked = chosen(tab)
+    tab.press("Enter")
+    tab.wait_for_saved(1)
+    assert stored(project) == (item, dict.fromkeys(picked, True))
+
+
+def test_hits_are_ordered_and_a_found_label_is_never_taken_back(context, many):
+    project, address = many
+    tab = LabellingTab(context, address)
+    for typed, hits in {
+        "python": ["python", "python/web", "pythonic", "big python"],  # exact, prefixes, by word
+        "pyhton": ["python/web", "python", "pythonic", "big python"],  # one typo, then the likelier first
+        "web python": ["python/web"],
+        "Tyre": ["wheel"],
+        "engine whe": ["wheel"],
+        "gearbxo": ["gearbox"],
+    }.items():
+        tab.page.keyboard.type(typed)
+        assert found(tab) == hits
+        tab.press("Escape")
+    assert tab.page.locator(".row:visible").count() < 20  # the unlikely ones are folded again
+    tab.press(*"python", "Enter", *"python", "Enter")
+    assert tab.page.inner_text("#found") == "“python” is already marked." and chosen(tab) == ["python"]
+    tab.press(*"python", "ArrowDown", "Enter")  # the one that was moved to
+    assert chosen(tab) == ["python", "python/web"]
+    tab.press("/", *"3d", "Enter")  # a digit is text after /
+    assert chosen(tab)[-1] == "3D print"
+    tab.press("Backspace", "Backspace")
+    assert chosen(tab) == ["python"]
+    assert project.events()[-1].item != tab.item
+
+
+def test_backspace_that_deletes_letters_leaves_the_tray_alone(context, many):
+    tab = LabellingTab(context, many[1])
+    tab.press("1", "p", "y", "Backspace", "Backspace", "Backspace", "Backspace")
+    assert len(chosen(tab)) == 1 and tab.page.input_value("#search") == ""
+
+
+def test_every_chosen_label_is_on_screen_when_one_saves(browser, many):
+    context = browser.new_context(viewport={"width": 1280, "height": 720})
+    tab = LabellingTab(context, many[1])
+    for j in range(30, 40):
+        tab.press(*f"tag {j}", "Enter")
+    tab.page.locator("summary").last.click()
+    tab.page.mouse.wheel(0, 4000)
+    tab.page.wait_for_timeout(100)
+    for chip in tab.page.locator("#chosen .chip").all():
+        box = chip.bounding_box()
+        assert box["y"] >= 0 and box["y"] + box["height"] <= 720
+    tab.page.locator("#chosen .chip").first.click()
+    assert chosen(tab) == [f"tag {j}" for j in range(31, 40)]
+    context.close()
+
+
+def test_only_the_current_row_has_buttons(context, many):
+    project, address = many
+    tab = LabellingTab(context, address)
+    item = tab.item
+    assert tab.page.locator(".groups button[data-say]").count() == 3
+    names = found(tab)
+    tab.page.hover(f'.row[data-name="{names[4]}"]')
+    tab.page.get_by_role("button", name=f"unsure: {names[4]}").click()
+    tab.page.hover(f'.row[data-name="{names[5]}"]')
+    tab.page.get_by_role("button", name=f"yes: {names[5]}").click()
+    assert tab.page.locator(".groups button[data-say]").count() == 3
+    tab.press("Enter")
+    tab.wait_for_saved(1)
+    assert stored(project) == (item, {names[4]: None, names[5]: True})
+
+
+def test_a_tap_says_yes_of_the_label_that_it_is_on(browser, many):
+    context = browser.new_context(viewport={"width": 390, "height": 780}, has_touch=True, is_mobile=True)
+    tab = LabellingTab(context, many[1])
+    for place in (0, 1, 2):
+        tab.page.locator(".row .named").nth(place).tap()
+    assert chosen(tab) == found(tab)[:3]
+    tab.page.locator("#chosen .chip").nth(1).tap()
+    assert chosen(tab) == [found(tab)[0], found(tab)[2]] and tab.page.locator("#tray").is_visible()
+    context.close()
+
+
+def test_a_new_item_is_announced(context, many):
+    tab = LabellingTab(context, many[1])
+    told = tab.page.inner_text("#announced")
+    assert tab.item in told and tab.page.inner_text("#text") in told and f"{len(MANY)} open labels" in told
+
+
+def test_one_typo_is_found_as_by_brute_force(context, many):
+    """The rival: some beginning of the word is at most one edit from what was typed."""
+    letters = np.random.default_rng(0).integers(0, 3, (400, 2, 6))
+    lengths = np.random.default_rng(1).integers(1, 7, (400, 2))
+    pairs = [
+        ["".join("abc"[k] for k in row[:n]) for row, n in zip(both, ns, strict=True)]
+        for both, ns in zip(letters, lengths, strict=True)
+    ]
+    tab = LabellingTab(context, many[1])
+    load = "async (pairs) => { const { beginsNearly } = await import('/static/search.js');"
+    script = f"{load} return pairs.map(([word, typed]) => beginsNearly(word, typed)); }}"
+    expected = [any(edits(word[:end], typed) <= 1 for end in range(len(word) + 1)) for word, typed in pairs]
+    assert tab.page.evaluate(script, pairs) == expected and 0.1 < np.mean(expected) < 0.9
+
+
+def edits(one: str, other: str) -> int:
+    """Insertions, deletions, changes and swaps of neighbours."""
+    table = {(i, 0): i for i in range(len(one) + 1)} | {(0, j): j for j in range(len(other) + 1)}
+    for i in range(1, len(one) + 1):
+        for j in range(1, len(other) + 1):
+            change = table[i - 1, j - 1] + (one[i - 1] != other[j - 1])
+            table[i, j] = min(table[i - 1, j] + 1, table[i, j - 1] + 1, change)
+            if i > 1 and j > 1 and one[i - 1] == other[j - 2] and one[i - 2] == other[j - 1]:
+                table[i, j] = min(table[i, j], table[i - 2, j - 2] + 1)
+    return table[len(one), len(other)]
