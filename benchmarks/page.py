@@ -128,7 +128,7 @@ def time_answers(browser: Browser, location: str, answers: int) -> tuple[dict[st
         page.evaluate(WATCH)
         for number in range(1, answers + 1):
             page.wait_for_selector("html[data-ready]", timeout=60_000)  # keys that come earlier do not count
-            page.keyboard.press("y")
+            page.keyboard.press("1")
             page.keyboard.press("Enter")
             page.wait_for_selector(f'#saved[data-saved="{number}"]', timeout=60_000)
             time.sleep(THINKING)
