@@ -140,6 +140,9 @@ def test_the_first_questions_about_pairs_go_on_to_other_labels(make):
 def test_the_message_follows_what_is_left(make, monkeypatch):
     project = make(data=points(3), ready=10)
     assert "no worker is running" in _listed(project, "ann", [], [])["waiting"]
+    with monkeypatch.context() as patch:  # one is started beside the server, a little later
+        patch.setattr(project, "starts_worker", True)
+        assert "being made ready" in _listed(project, "ann", [], [])["waiting"]
     monkeypatch.setattr("labelwise.labelling.web.json_api.worker_is_running", lambda store: True)
     assert "being made ready" in _listed(project, "ann", [], [])["waiting"]
     project.ask(3, who="bob")

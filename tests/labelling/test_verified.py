@@ -64,6 +64,31 @@ def test_without_the_setting_nothing_is_verified(make):
     assert not any(lease.verify for lease in made.service.ask("ann", 10))
 
 
+def test_the_random_share_is_not_verified(make):
+    """Its answers measure what is believed, and must not depend on it; nor do they count as checked."""
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    observed = np.repeat(np.arange(40) < 12, 4).reshape(40, 4)
+    data = LabelData.from_arrays(X, observed, observed=observed, label_names=NAMES)
+    made = make(data=data, ready=28, verify=True, control=0.5)
+    made.refresh()
+    leases = made.service.ask("ann", 28)
+    drawn = [lease for lease in leases if lease.question.reason == "control"]
+    others = [lease for lease in leases if lease.question.reason != "control"]
+    assert drawn and others and all(lease.beliefs for lease in leases)
+    assert not any(lease.verify for lease in drawn) and any(lease.verify for lease in others)
+    first = next(lease for lease in others if lease.verify)
+    said = dict.fromkeys(NAMES, False)
+    made.service.answer(first.token, said, verified=Verified({first.verify[0]: False}))
+    for lease in (drawn[0], others[1] if others[0] is first else others[0]):
+        made.service.answer(lease.token, {**said, "a": True})
+    history = made.learner().history
+    since = {"ann": 1}
+    counted = {history.names[item]: bool(picks_of_item(votes, since)) for item, votes in history.items.items()}
+    assert (
+        not counted[drawn[0].question.item] and counted[(others[1] if others[0] is first else others[0]).question.item]
+    )
+
+
 def test_what_was_verified_is_an_event_of_its_own_saved_with_the_answer(project):
     lease = asked(project)
     first, second = lease.verify[:2]

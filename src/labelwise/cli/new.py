@@ -140,6 +140,7 @@ def new(
         made_here = embed if embeddings is None else None
         with Project.create(project, data, text=text, images=images, embed=made_here, **settings) as made:
             where = made.store.shown
+            made.prepare()
     known_entries = f", {counted(data.n_observed, 'label')} known" if data.n_observed else ""
     typer.echo(f"{where}: {counted(data.n_items, 'item')}, {counted(data.n_labels, 'label')}{known_entries}")
     typer.echo(f"label them in the browser: labelwise serve {where}")

@@ -91,7 +91,9 @@ def shown_lease(
     score = float("nan") if held.score is None else held.score
     question = Question(name, labels, held.reason, score)
     words, reasons = unpack_reasons(held.words, known.names, beliefs)
-    is_picked = held.label == WHOLE_ITEM and len(beliefs) > 1
+    is_picked = (
+        held.label == WHOLE_ITEM and held.reason != CONTROL and len(beliefs) > 1
+    )  # what is drawn measures beliefs
     verify = misses.to_verify(held.who, beliefs) if misses is not None and is_picked else ()
     return Lease(held.token, held.who, question, content, held.expires_at, beliefs, held.rank, words, verify, reasons)
 

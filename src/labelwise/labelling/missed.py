@@ -29,7 +29,7 @@ def picks_of_item(of_item: ItemVotes, since: Mapping[str, int]) -> Counts:
     Several labels in a person's first answer, verified ones included, were picked. It was checked where the person said
     more of the item later (labels to verify, corrections), or where somebody else answered. It was also checked where
     it came after the first event by which the person verified labels, which is in `since`: what was likely was then
-    picked, or asked about. What came with the item does not count.
+    picked, or asked about, unless the item is of the random share. What came with the item does not count.
     """
     unread = of_item.given | of_item.swept  # nobody picked these
     asked = np.where(unread, 0, of_item.events)  # (people, q) number of the event, 0 where nothing was said
@@ -40,7 +40,8 @@ def picks_of_item(of_item: ItemVotes, since: Mapping[str, int]) -> Counts:
         first = int(asked[row].min(initial=NEVER_ASKED, where=said))
         at_first = said & (asked[row] == first)
         later = said & ~at_first
-        is_checked = later.any() or n_people > 1 or NEVER_ASKED > first > since.get(who, NEVER_ASKED)
+        was_asked = NEVER_ASKED > first > since.get(who, NEVER_ASKED) and not of_item.is_random.any()
+        is_checked = later.any() or n_people > 1 or was_asked
         if (at_first | of_item.verifies[row]).sum() < 2 or not is_checked:
             continue
         there, value = of_item.known == YES, of_item.values[row]

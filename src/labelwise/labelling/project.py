@@ -174,6 +174,10 @@ class Project(ServedProject):
             pass
         worker.keep_model()
 
+    def prepare(self) -> bool:
+        """Make the first questions of a new project, where they need no model, so that nobody waits for a training."""
+        return self.worker().prepare()
+
     def worker(self, **options: Any) -> Worker:
         """A worker for this project, to run in its own process."""
         return Worker(self.store, self.settings, **options)

@@ -57,6 +57,8 @@ class ServedProject:
     location : path of a SQLite file, or postgresql://user@host/database
     """
 
+    starts_worker = False  # whether who serves it keeps a worker running beside
+
     def __init__(self, location: Location) -> None:
         self.store = Store.open(location)
         with self.store.reading() as connection:

@@ -28,6 +28,22 @@ def test_a_step_is_done_once_and_then_there_is_nothing_to_do(make):
     assert not worker.step()
 
 
+@pytest.mark.parametrize("strategy", ["uncertainty", "uncertainty_pairs"])
+def test_the_first_questions_need_no_training_and_give_way_to_it(make, strategy, monkeypatch):
+    project = make(strategy=strategy, start=4, ready=12)
+    wanted = [(each.item, each.labels) for each in project.campaign().ask(4)]
+    with monkeypatch.context() as patch:  # whatever is believed takes long
+        patch.setattr("labelwise.labelling.training.learner.Learner.believed_labels", None)
+        assert project.prepare()
+    first = project.service.ask("ann", 4)
+    assert [(lease.question.item, lease.question.labels) for lease in first] == wanted
+    assert {lease.question.reason for lease in first} == {"start"}
+    worker = project.worker()
+    assert worker.step() and not worker.step()
+    assert len(project.service.ask("ann", 12)) == 12
+    assert not make(start=0).prepare()
+
+
 def test_a_failed_training_changes_nothing_and_is_reported(make, location, monkeypatch):
     project = make(location)
     worker = project.worker()

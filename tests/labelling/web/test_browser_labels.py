@@ -70,7 +70,7 @@ def test_the_step_is_taken_back_and_a_doubled_enter_does_not_pass_it(context, pr
         item = tab.item
         tab.wait_until_keys_count()
         tab.page.evaluate(TWICE)
-        assert len(panel(tab)) == 4 and told(project) == []
+        assert len(panel(tab)) == 3 and told(project) == []
         tab.press("z")
         assert tab.page.locator("#also").is_hidden() and tab.page.locator("#groups").is_visible()
         tab.press("Shift+Enter")

@@ -100,8 +100,11 @@ class Planner:
         self.exhausted_ = False
         self.ids = np.array(learner.items.ids, dtype=np.int64)
 
-    def plan(self, n: int) -> list[Ready]:
-        """About n questions for everybody, best first: after them, as many as somebody has had and others may get."""
+    def plan(self, n: int, *, believe: bool = True) -> list[Ready]:
+        """About n questions for everybody, best first: after them, as many as somebody has had and others may get.
+
+        Without `believe` they come without suggestions.
+        """
         planned = [*self._unfinished(), *self._next(n)]
         had = self._closed_to_one()
         if had and not self.exhausted_:
@@ -109,7 +112,7 @@ class Planner:
         first: dict[Entry, Planned] = {}
         for each in planned:
             first.setdefault((each.item, each.label), each)
-        beliefs, words = self._beliefs([item for item, _ in first])
+        beliefs, words = self._beliefs([item for item, _ in first] if believe else [])
         return [
             Ready(
                 each.item,
@@ -232,7 +235,7 @@ class Planner:
     def _beliefs(self, items: list[int]) -> tuple[dict[int, bytes], dict[int, str]]:
         """The probabilities of every label of these items and why they are believed, as they are stored."""
         learner = self.learner
-        if not learner.believes or not items:
+        if not items or not learner.believes:
             return {}, {}
         distinct = sorted(set(items))
         believed = learner.campaign.believed(np.searchsorted(self.ids, distinct))
@@ -256,6 +259,7 @@ STANDING = (
     "standing",
     "curve",
 )  # parts of a report that stay until the next judgement
+PREPARED = "prepared"  # in the report of a training that was none: see `Worker.prepare`
 LOW_WATER = 0.5  # share of the questions to keep ready for everybody below which new ones are made
 
 
@@ -348,6 +352,23 @@ class Worker:
         self._on_event(f"{counted(report['answers'], 'answer')} learnt, {counted(len(ready), 'question')} ready")
         return True
 
+    def prepare(self) -> bool:
+        """Put the first questions of a new project in place, where they need no model; whether they do not.
+
+        They are those that the first training would ask first, without suggestions. It puts its own in their place.
+        """
+        learner, start = self.learner, self.settings.start
+        learner.catch_up()
+        n = min(BATCH, self.settings.ready, start * (len(learner.labels.ids) if self.settings.target == "pairs" else 1))
+        if n == 0:
+            return False
+        planner, seen = Planner(learner), learner.seen
+        ready = planner.plan(n, believe=False)
+        with self.store.writing() as connection:
+            number = begin_training(connection, seen.event, seen.change, time.time())
+        self._put_in_place(number, ready, {**report_of(learner), PREPARED: True})
+        return True
+
     @property
     def is_encoding(self) -> bool:
         """Whether vectors are still to be made, or to be learnt from."""
@@ -382,6 +403,8 @@ class Worker:
             if self.learner.vectors_are_new:
                 return now, True
             if good is None or (good.seen_event, good.seen_change) != (now.event, now.change):
+                return now, True
+            if (good.report or {}).get(PREPARED, False):
                 return now, True
             if (good.report or {}).get("exhausted", False):
                 return now, False  # what people hold comes back by itself

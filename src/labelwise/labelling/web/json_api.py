@@ -295,6 +295,6 @@ def _waiting(project: ServedProject, who: str) -> str:
         return "Nothing is left to ask you. Thank you."
     if left == WITH_OTHERS:
         return "Others are answering what is left. What they give back you are asked."
-    if worker_is_running(project.store):
-        return "The next questions are being made ready."
+    if project.starts_worker or worker_is_running(project.store):
+        return "The next questions are being made ready. They come by themselves; nothing needs to be done."
     return "No questions are ready and no worker is running; start one with: labelwise serve-worker PROJECT"

@@ -30,8 +30,8 @@ from labelwise.labelling.served import ServedProject
 from labelwise.labelling.training.derived import derived_path
 from labelwise.labelling.web.access import CurrentUser, TheProject, render
 from labelwise.records.asking import CONTROL, START_REASON, Suggestion
-from labelwise.records.missed import MOST_VERIFIED
 
+MOST_ALSO = 3  # labels that are asked about once more: as many as one look takes in
 CHOSEN = {  # why a strategy asks about an item, by the beginning of its name
     "variance_reduction": "its labels tell much about other items that nobody has answered",
     "label_covariance": "its labels tell much about other items that nobody has answered",
@@ -57,7 +57,7 @@ def start() -> Response:
 
 @router.get("/label")
 def label(request: Request, user: CurrentUser, project: TheProject) -> Response:
-    shown: dict[str, Any] = {"lease_seconds": project.settings.lease_seconds, "most_verified": MOST_VERIFIED}
+    shown: dict[str, Any] = {"lease_seconds": project.settings.lease_seconds, "most_verified": MOST_ALSO}
     return render(request, "label.html.jinja", identity=project.identity, **shown)
 
 

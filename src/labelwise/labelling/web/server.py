@@ -274,6 +274,7 @@ class WorkerKeeper:
 
     def __init__(self, project: ServedProject) -> None:
         self._project = project
+        project.starts_worker = True
         self._process: Popen[Any] | None = None
         self._began = 0.0
         self._delay = WORKER_DELAY  # between a death and the next start
