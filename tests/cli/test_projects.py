@@ -31,6 +31,10 @@ def run(*arguments: object, code: int = 0):
     return done
 
 
+MADE = ["--items", "docs.csv", "--text", "body", "--labels", "labels.txt"]
+MADE += ["--control", "0.2", "--model", "binary_relevance"]
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """Items, labels, and a project p.db."""
@@ -38,45 +42,33 @@ def folder(tmp_path, monkeypatch):
     rows = [f"d{n},{text},{'red;' if text.startswith('red') else ''}" for n, text in enumerate(TEXTS)]
     (tmp_path / "docs.csv").write_text("id,body,tags\n" + "\n".join(rows) + "\n", encoding="utf-8")
     (tmp_path / "labels.txt").write_text("red\nvehicle\nodd; name, this\n", encoding="utf-8")
-    run(
-        "new",
-        "p.db",
-        "--items",
-        "docs.csv",
-        "--text",
-        "body",
-        "--labels",
-        "labels.txt",
-        "--control",
-        0.2,
-        "--model",
-        "binary_relevance",
-    )
+    run("new", "p.db", *MADE)
     return tmp_path
 
 
-def answer(n: int, who: str = "ann") -> None:
+def answer(n: int, who: str = "ann", project: str = "p.db") -> None:
     """Answer n questions by the command line alone."""
     for _ in range(n):
-        question = json.loads(run("ask", "p.db", "--json", "--who", who).stdout)[0]
+        question = json.loads(run("ask", project, "--json", "--who", who).stdout)[0]
         text = question["content"]["body"]
         said = [*(["--yes", "red"] if "red" in text else []), *(["--yes", "vehicle"] if "car" in text else [])]
-        run("tell", "p.db", "--lease", question["lease"], *said, "--others-no", "--who", who)
+        run("tell", project, "--lease", question["lease"], *said, "--others-no", "--who", who)
 
 
 def test_status_and_report_tell_how_long_a_goal_takes(folder):
-    answer(26)
-    run("serve-worker", "p.db", "--once")
-    shown = run("status", "p.db", "--target-f1", 0.9, "--worth-an-hour", 0).stdout
+    run("new", "many.db", *MADE, "--start", 20)  # random items enough to judge by
+    answer(26, project="many.db")
+    run("serve-worker", "many.db", "--once")
+    shown = run("status", "many.db", "--target-f1", 0.9, "--worth-an-hour", 0).stdout
     for words in ("time spent: about ", "next hour: ", "saving: ", "F1 0.90", "advice: "):
         assert words in shown
-    found = json.loads(run("status", "p.db", "--json", "--target-f1", 0.9).stdout)
+    found = json.loads(run("status", "many.db", "--json", "--target-f1", 0.9).stdout)
     assert found["outlook"]["target_f1"] == 0.9 and len(found["learning_curve"]) == 6
-    assert "F1 0.90" not in run("status", "p.db").stdout
-    run("report", "p.db", "--out", "r.html", "--target-f1", 0.9)
+    assert "F1 0.90" not in run("status", "many.db").stdout
+    run("report", "many.db", "--out", "r.html", "--target-f1", 0.9)
     page = (folder / "r.html").read_text(encoding="utf-8")
     assert "F1 0.90" in page and "minutes of people&#39;s time" in page
-    for wrong in (["status", "p.db", "--target-f1", 80], ["new", "q.db", "--items", "docs.csv", "--target-f1", 80]):
+    for wrong in (["status", "many.db", "--target-f1", 80], ["new", "q.db", "--items", "docs.csv", "--target-f1", 80]):
         assert "got 80.0; write 0.8 for 80 %" in run(*wrong, code=2).stderr
 
 

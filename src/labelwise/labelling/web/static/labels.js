@@ -106,6 +106,7 @@ export class LabelList {
     else this.settleOn(shown.find((item) => item.dataset.name === before) ?? shown[0] ?? null);
     if (found) this.tellFound(text, found);
     else this.tell("");
+    this.showState();
   }
 
   showKeys(areThere = true) {
@@ -145,7 +146,7 @@ export class LabelList {
     const button = make("button", "quiet", number === 1 ? "Accept the one above this line " : `Accept the ${number} above this line `);
     button.type = "button";
     button.dataset.accept = "";
-    button.append(make("kbd", "char", this.keys.of("accept")));
+    button.append(make("kbd", "accept-key"));
     line.append(button);
     return line;
   }
@@ -343,8 +344,9 @@ export class LabelList {
 
   showState() {
     const isBare = isCoarse.matches || !this.keys.single;
-    const find = `Type to find a label; digits choose, ${ALT} + letter is a key`;
+    const find = `Type to find; digits choose; ${ALT} + letter is a key`;
     this.search.placeholder = isBare ? "Find a label" : this.inBox ? find : `Find a label  ( ${this.keys.of("find")} )`;
+    for (const key of this.box.querySelectorAll(".accept-key")) key.textContent = this.inBox ? "Space" : this.keys.of("accept");
     document.documentElement.dataset.alt = this.inBox && !isBare ? `${ALT} ` : "";
   }
 
@@ -452,6 +454,7 @@ export class LabelList {
     else if (command === "reject") this.mark("no");
     else if (command === "accept") this.accept();
     else if (command === "find") return this.find();
+    else if (key === " " && this.inBox) this.accept();
     else if (key === " " && this.place?.matches(".row")) this.toggle(this.place, "yes");
     else if (key === "ArrowDown" || key === "ArrowUp") this.move(key === "ArrowDown" ? 1 : -1);
     else if (key === "ArrowRight" || key === "ArrowLeft") return !this.search.value && this.turn(key === "ArrowRight");
