@@ -253,12 +253,7 @@ SAVE_REST = 4  # times as long as writing them took, between two of them in paus
 AT_ONCE = 100  # questions written in one go
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 0.2  # seconds between two writes of one plan
 FIRST_RETRY, LONGEST_RETRY = 0.5, 5.0  # seconds to wait for a database that cannot be read or written
-STANDING = (
-    "f1",
-    "calibration",
-    "standing",
-    "curve",
-)  # parts of a report that stay until the next judgement
+STANDING = ("f1", "calibration", "standing", "curve")  # parts of a report that stay until the next judgement
 PREPARED = "prepared"  # in the report of a training that was none: see `Worker.prepare`
 LOW_WATER = 0.5  # share of the questions to keep ready for everybody below which new ones are made
 
