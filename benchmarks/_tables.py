@@ -78,7 +78,13 @@ def of_label_saving(figures: dict[str, Any]) -> Tables:
 def of_time_saving(figures: dict[str, Any]) -> Tables:
     """Shares of the usual way's time, by set, by price list and by arm."""
     arms, pairs = figures["arms"], figures["pairs"]
-    default, kinds = arms["default"], [arm for arm in ("default", "random", "named") if arm in arms]
+    titles = {
+        "default": "default campaign",
+        "random": "random items, same model",
+        "named": "default, names known",
+        "named_embedded": "with vectors, too",
+    }
+    default, kinds = arms["default"], [arm for arm in titles if arm in arms]
     rows = []
     for name in default:
         shares = [_short(arms[arm][name]["share"]) if name in arms[arm] else "" for arm in kinds]
@@ -87,7 +93,6 @@ def of_time_saving(figures: dict[str, Any]) -> Tables:
         rows.append([name, *shares, _points(gain), "" if by_pairs is None else f"{by_pairs:.1f}"])
     over = {arm: figures["arms_over_sets"][arm] for arm in kinds}
     rows += [[which, *(_short(over[arm][which]) for arm in kinds), "", ""] for which in ("median", "worst")]
-    titles = {"default": "default campaign", "random": "random items, same model", "named": "default, names known"}
     head = ["set", *(titles[arm] for arm in kinds), "gain over random, % of macro AP", "pairs"]
     lists = [
         [which.replace("_", " ").replace(":", ", "), *(_short(row[key]) for key in ("median", "worst"))]

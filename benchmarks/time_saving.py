@@ -16,6 +16,7 @@ adjustment: with 17 sets, one in two runs names one by chance.
 
 `named`: the default campaign on sets whose labels have names or descriptions, which it is given (the sets and test
 items of `label_names.py`), from no answer on; the usual way on the same items does not look at names.
+`named_embedded`: the same with vectors of MiniLM beside the words, on the sets of raw text; it needs `make embed`.
 
 `forgetting` arms end in `@0.8`: the person finds each true label with that probability, in the usual way, too.
 `pairs` is read from the saved curves (first seed) of `label_saving.py`, whose pools have 3000 items.
@@ -38,7 +39,8 @@ from scipy import stats
 from threadpoolctl import threadpool_limits
 
 import labelwise as lw
-from _label_names_sets import BAGS, TEXTS
+from _label_names_sets import BAGS, EMBEDDED, TEXTS
+from _label_names_sets import available as available_named
 from _label_names_sets import split as split_named
 from _label_saving_sets import FILES, available, load, split
 from labelwise.numerics.metrics import macro_average_precision, precision_at
@@ -53,6 +55,8 @@ FULL, START, ROUND, LAST, POOL = 300, 20, 20, 340, 2000
 LEVEL = 0.05  # of tests
 FROM = 100  # items, from which on two arms are compared
 NAMED, EARLY = "named", (0, 6, 12, 20)  # rounds of the campaign that knows names, before those of all
+WITH_VECTORS = ("goemotions", "movies_omdb", "valueeval", "cei_exposure")
+SETS_OF = {NAMED: (*BAGS, *TEXTS), "named_usual": (*BAGS, *TEXTS), NAMED + EMBEDDED: WITH_VECTORS}  # other arms: all
 LISTS = [f"{kind}:{level}" for kind in ("short_text", "long_text", "picture") for level in ("low", "mid", "high")]
 MODEL = "semi_supervised"
 ARMS = {
@@ -60,6 +64,7 @@ ARMS = {
     "random": {"strategy": "random", "model": MODEL, "start": START},
     "random_logistic": {"strategy": "random", "model": "binary_relevance", "start": START, "hints": None},
     NAMED: {},
+    NAMED + EMBEDDED: {},
     "unguarded": {"control": 0.05},
     **{
         name: {"strategy": name, "model": MODEL, "start": START, "control": lw.Guard()}
@@ -105,7 +110,10 @@ def run(name, arm, seed):
     kind, _, recall = arm.partition("@")
     with threadpool_limits(1):
         is_named = kind.startswith(NAMED)
-        pool, test = split_named(DATA, name, seed) if is_named else split(load(DATA, name), seed, POOL)
+        if is_named:
+            pool, test = split_named(DATA, name + EMBEDDED * kind.endswith(EMBEDDED), seed)
+        else:
+            pool, test = split(load(DATA, name), seed, POOL)
         if kind.endswith("usual"):
             found = usual_way(pool, test, seed, float(recall or 1))
         else:
@@ -143,11 +151,11 @@ def share(curve, usual, costs):
 def usual_of(arm):
     """The usual way that an arm is compared with: the same person, the same items.
 
-    >>> usual_of("default@0.8"), usual_of("named")
-    ('usual@0.8', 'named_usual')
+    >>> usual_of("default@0.8"), usual_of("named"), usual_of("named_embedded")
+    ('usual@0.8', 'named_usual', 'named_usual')
     """
     kind, at, recall = arm.partition("@")
-    return f"{'named_usual' if kind == NAMED else 'usual'}{at}{recall}"
+    return f"{'named_usual' if kind.startswith(NAMED) else 'usual'}{at}{recall}"
 
 
 def summary(name, arm, seeds):
@@ -231,19 +239,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="emotions and medical, one seed, the default and random")
     parser.add_argument("--sets", default=",".join(FILES))
-    parser.add_argument("--arms", default="default,random,named")
+    parser.add_argument("--arms", default="default,random,named,named_embedded")
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--finished", action="store_true")
     options = parser.parse_args()
     sets = available(DATA, ("emotions", "medical") if options.quick else tuple(options.sets.split(",")))
     arms, seeds = options.arms.split(","), range(1 if options.quick else options.seeds)
+    if NAMED + EMBEDDED in arms and not available_named(DATA, [name + EMBEDDED for name in WITH_VECTORS]):
+        arms.remove(NAMED + EMBEDDED)
     todo = [
         (name, each, seed)
         for seed in seeds
         for name in sets
         for each in dict.fromkeys(each for arm in arms for each in (usual_of(arm), arm))
-        if not each.startswith(NAMED) or name in (*BAGS, *TEXTS)
+        if name in SETS_OF.get(each.partition("@")[0], sets)
     ]
     if not options.finished:
         Parallel(n_jobs=options.jobs)(delayed(run)(*each) for each in todo)
@@ -278,7 +288,9 @@ def main():
         print(f"{name:15}", *(f"{arm} {'never' if share is None else share:<7}" for arm, share in others.items()))
     ours = over_sets(tables.get("default", {}), lambda row: row["share"])
     last = {"median_share": ours.get("median"), "worst_share": ours.get("worst"), "sets_worse_than_random": len(worse)}
-    named = {} if NAMED not in tables else {"named": over_sets(tables[NAMED], lambda row: row["share"])}
+    named = {
+        arm: over_sets(tables[arm], lambda row: row["share"]) for arm in (NAMED, NAMED + EMBEDDED) if arm in tables
+    }
     named |= {"worse": worse, "worse_unadjusted": unadjusted, "sets": len(tables.get("default", {}))}
     print(json.dumps({**last, **named, **result}))
 

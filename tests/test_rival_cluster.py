@@ -19,6 +19,7 @@ from labelwise.numerics.information import (
     array_blocks,
     greedy_information,
 )
+from rest_slow import rest_slow
 from rival_blocks import watched
 from rival_brute import SOURCES, Brute, asked, campaign_over, in_another_process, rivals
 
@@ -40,7 +41,7 @@ def on_workers():
     return cluster
 
 
-@pytest.mark.parametrize("seed", range(2000, 2012))
+@pytest.mark.parametrize("seed", rest_slow(range(2000, 2012), 4))
 def test_picks_on_a_cluster_are_those_of_brute_force(client, on_workers, seed):
     brute, matrix, settings, _ = rivals(seed, n=90)
     n = 12  # ends before the last positive gain
@@ -59,7 +60,7 @@ def large_pool():
     return F, rng.uniform(0.1, 1, 400)
 
 
-@pytest.mark.parametrize("deadly", [30, 120])  # in the first walk over the 80 blocks, and in a later one
+@pytest.mark.parametrize("deadly", rest_slow([120, 30]))  # in the first walk over the 80 blocks, and in a later one
 def test_a_worker_killed_while_it_reads_changes_nothing(client, on_workers, tmp_path, deadly):
     F, noise = large_pool()
     client.wait_for_workers(2, timeout=60)
@@ -139,7 +140,7 @@ def alive_in_session(session):
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
-@pytest.mark.parametrize("whom", ["group", "process"])  # a terminal interrupts the whole group
+@pytest.mark.parametrize("whom", rest_slow(["group", "process"]))  # a terminal interrupts the whole group
 def test_an_interrupt_leaves_nothing_running(on_workers, tmp_path, whom):
     log = tmp_path / "loads"
     process = in_another_process(

@@ -16,10 +16,11 @@ from labelwise.numerics.information import (
     array_blocks,
     greedy_information,
 )
+from rest_slow import rest_slow
 from rival_brute import CRITERIA, Brute, asked, campaign_over, in_another_process, rivals
 
 
-@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize("part", rest_slow(range(8), 2))
 def test_picks_in_several_calls_are_those_of_brute_force(part):
     for seed in range(12 * part, 12 * part + 12):
         brute, matrix, settings, rng = rivals(seed)
@@ -34,7 +35,7 @@ def test_picks_in_several_calls_are_those_of_brute_force(part):
             np.testing.assert_allclose(state.gains(), expected, rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", rest_slow(range(4)))
 def test_picks_after_the_last_positive_gain_go_by_entropy(part):
     for seed in range(400 + 25 * part, 415 + 25 * part):
         brute, matrix, settings, _ = rivals(seed)
@@ -62,7 +63,7 @@ def test_what_was_taken_is_not_picked_again(criterion, held):
     assert again == []
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", rest_slow(range(4)))
 def test_picks_after_take_are_those_of_brute_force(part):
     for seed in range(800 + 15 * part, 815 + 15 * part):
         brute, matrix, settings, rng = rivals(seed)
@@ -77,7 +78,7 @@ def test_picks_after_take_are_those_of_brute_force(part):
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", rest_slow([np.float32, np.float64]))
 @pytest.mark.parametrize("made", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_hundreds_of_tiny_blocks_in_a_sorted_pool(criterion, dtype, made):
     rng = np.random.default_rng(5)

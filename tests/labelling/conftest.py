@@ -16,12 +16,14 @@ from labelwise import LabelData
 from labelwise.labelling import Project
 from labelwise.labelling.store import Store, schema
 from labelwise.labelling.store.engine import read_value
+from rest_slow import rest_slow
 
 _numbers = itertools.count()
 
 
-# LABELWISE_TEST_COLLATIONS=all runs everything that has a database on every collation; otherwise on C, and what
-# depends on the order of letters (the fixture `everywhere`) on all of them.
+# What has a database runs in a file, and in `make check` on PostgreSQL with the collation C, too; tests of the store
+# always run on both, and what depends on the order of letters (the fixture `everywhere`) on every collation.
+# LABELWISE_TEST_COLLATIONS=all runs everything on every collation.
 EVERY_DATABASE = ("sqlite", *(f"postgresql-{collation}" for collation in COLLATIONS))
 ON_ALL = os.environ.get("LABELWISE_TEST_COLLATIONS") == "all"
 
@@ -44,7 +46,7 @@ def postgres(postgres_server) -> str:
     return postgres_server.address()
 
 
-def _place(request: pytest.FixtureRequest, database: str) -> str:
+def place_of_project(request: pytest.FixtureRequest, database: str) -> str:
     """Where a new project may be made: a file, or a schema of its own."""
     kind, _, collation = database.partition("-")
     if kind == "sqlite":
@@ -58,16 +60,16 @@ def _place(request: pytest.FixtureRequest, database: str) -> str:
     return f"{address}&options=-csearch_path%3D{name}"
 
 
-@pytest.fixture(params=EVERY_DATABASE if ON_ALL else ["sqlite", "postgresql"])
+@pytest.fixture(params=EVERY_DATABASE if ON_ALL else rest_slow(["sqlite", "postgresql"]))
 def location(request) -> str:
     """Where a new project may be made, in both kinds of database."""
-    return _place(request, request.param)
+    return place_of_project(request, request.param)
 
 
 @pytest.fixture(params=EVERY_DATABASE)
 def everywhere(request) -> str:
     """Where a new project may be made: a file, and databases of every collation that can be had."""
-    return _place(request, request.param)
+    return place_of_project(request, request.param)
 
 
 @pytest.fixture
@@ -96,6 +98,15 @@ def make(tmp_path, pool):
         project.close()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_pauses() -> Iterator[None]:
+    """The worker does not make way between its writes: nobody is waiting."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("labelwise.labelling.training.worker.SHORTEST_PAUSE", 0.0)
+        patch.setattr("labelwise.labelling.training.worker.LONGEST_PAUSE", 0.0)
+        yield
+
+
 @pytest.fixture(scope="module")
 def few_are_enough() -> Iterator[None]:
     """Estimates from three random items on, at every training, for small projects."""
@@ -114,7 +125,7 @@ def copied(request, filled, tmp_path, monkeypatch) -> Iterator[Project]:
         shutil.copy(filled, place)
         shutil.copytree(f"{filled}.derived", f"{place}.derived")
     else:
-        place = _place(request, database)
+        place = place_of_project(request, database)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
         identity = copy_project(filled, place)
         shutil.copytree(f"{filled}.derived", tmp_path / "cache" / "labelwise" / identity)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from labelwise import Answer, LabelData
 from labelwise.labelling import AnswerRefused, Lease, Project, ProjectError, Service
 from labelwise.labelling.store.questions import StoredLease, open_lease, open_leases
+from rest_slow import rest_slow
 
 LABELS = ("left", "low", "far")
 STRATEGIES = ("uncertainty", "uncertainty_pairs")
@@ -259,7 +260,7 @@ class Room:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("overlap", [1, 2, 3])
+@pytest.mark.parametrize("overlap", rest_slow([2, 1, 3]))
 def test_in_any_order_nobody_holds_or_is_asked_a_question_twice(make, location, monkeypatch, strategy, overlap):
     monkeypatch.setattr("labelwise.labelling.training.worker.SHORTEST_PAUSE", 0.0)
     data = LabelData.from_arrays(np.eye(4), label_names=LABELS, item_ids=[f"p{i}" for i in range(4)])

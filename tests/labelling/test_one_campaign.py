@@ -15,6 +15,7 @@ from labelwise.studies import Answerer
 from labelwise.studies.plans import Plan
 from labelwise.studies.simulate import Result, Schedule, split
 from labelwise.studies.study import run_study
+from rest_slow import rest_slow
 
 ROUNDS = {"items": 4, "pairs": 14}
 
@@ -43,7 +44,7 @@ def labelled_alike(campaign: Campaign, project: Project, truth: LabelData, round
             project.service.answer(lease.token, answer.values)
 
 
-@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 10))])
+@pytest.mark.parametrize("seed", rest_slow(range(10), 2))
 @pytest.mark.parametrize("target", ["items", "pairs"])
 def test_a_project_asks_what_a_campaign_asks_and_stands_as_it_stands(tmp_path, target, seed):
     truth = pool(seed)
@@ -66,13 +67,9 @@ def studied(data: LabelData, model: str, target: str, seed: int, folder: Path) -
     return run_study(data, plan, folder, jobs=1).results[model, f"default_{target}", seed], schedule
 
 
-@pytest.mark.parametrize(
-    ("model", "target", "seed"),
-    [
-        *(("binary_relevance", target, seed) for target in ROUNDS for seed in range(3)),
-        *(("default", t, 0) for t in ROUNDS),
-    ],
-)
+@pytest.mark.parametrize("target", ROUNDS)
+@pytest.mark.parametrize("model", ["default", "binary_relevance"])
+@pytest.mark.parametrize("seed", rest_slow(range(3)))
 def test_the_protocol_of_the_studies_through_a_project_gives_the_same_picks(tmp_path, model, target, seed):
     data = pool(seed, n_items=90)
     result, schedule = studied(data, model, target, seed, tmp_path / "study")

@@ -27,6 +27,7 @@ from labelwise.labelling import AnswerRefused, Event, Lease, Project, Service
 from labelwise.labelling.items.browse import Browser
 from labelwise.labelling.safety.backup import backup, restore
 from labelwise.labelling.safety.verify import verify
+from rest_slow import rest_slow
 
 PEOPLE = ("ann", "bob", "cid")
 NAMES = ("left", "low", "far")
@@ -168,7 +169,7 @@ def execute(location: str, *statements: str) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["uncertainty", "uncertainty_pairs"])
-@pytest.mark.parametrize("overlap", [1, 2, 3])
+@pytest.mark.parametrize("overlap", rest_slow([2, 1, 3]))
 def test_each_question_goes_to_as_many_people_as_the_overlap_says(make, location, strategy, overlap, tmp_path):
     project = make(location, data=small(), strategy=strategy, overlap=overlap, ready=7)
     asked = label_until_done(project)
@@ -280,7 +281,7 @@ def settle_and_vote(project: Project, seed: int) -> None:
             project.tell(Answer(item, {label: value}, correction=True), who=who)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", rest_slow(range(4)))
 def test_the_last_settlement_stands_everywhere(make, location, seed, tmp_path):
     project = make(location, data=small(3))
     settle_and_vote(project, seed)
@@ -314,7 +315,7 @@ def test_an_undone_settlement_gives_way_to_the_votes_and_to_the_settlement_befor
 
 
 @pytest.mark.parametrize("strategy", ["uncertainty", "uncertainty_pairs"])
-@pytest.mark.parametrize("change", ["merge", "merge back", "rename", "retire", "merge and rename"])
+@pytest.mark.parametrize("change", rest_slow(["merge and rename", "merge", "merge back", "rename", "retire"], 2))
 def test_undo_after_the_labels_changed(make, location, strategy, change, tmp_path):
     project = make(location, data=small(3), strategy=strategy, overlap=2)
     lease = project.ask(who="ann")[0]
@@ -392,7 +393,7 @@ def busy(project: Project) -> None:
     project.merge_labels("low", "left")
 
 
-@pytest.mark.parametrize("into", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("into", rest_slow(["sqlite", "postgresql"]))
 def test_a_restored_project_exports_the_same(make, location, into, place, tmp_path):
     project = make(location, data=small(), strategy="uncertainty_pairs", overlap=2)
     busy(project)

@@ -243,6 +243,7 @@ def truth_of(path: Path) -> dict[str, list]:
         }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_flipped_bytes_never_pass_for_sound_in_a_backup(make, tmp_path, seed):
     """100 files with a few flipped bytes each: never another error, and sound only where the truth is unchanged."""
