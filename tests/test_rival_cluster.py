@@ -96,6 +96,7 @@ def test_a_campaign_on_a_cluster_asks_what_one_machine_asks(client, on_workers, 
     assert asked(campaign_over(shards, on_workers.on_cluster(strategy, client))) == asked(campaign_over(X, strategy))
 
 
+@pytest.mark.slow
 def test_when_all_workers_are_gone_it_is_said(monkeypatch, on_workers, tmp_path):
     import distributed
 
@@ -141,6 +142,7 @@ def alive_in_session(session):
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 @pytest.mark.parametrize("whom", rest_slow(["group", "process"]))  # a terminal interrupts the whole group
+@pytest.mark.slow
 def test_an_interrupt_leaves_nothing_running(on_workers, tmp_path, whom):
     log = tmp_path / "loads"
     process = in_another_process(

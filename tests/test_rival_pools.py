@@ -36,6 +36,7 @@ def test_picks_in_several_calls_are_those_of_brute_force(part):
 
 
 @pytest.mark.parametrize("part", rest_slow(range(4)))
+@pytest.mark.slow
 def test_picks_after_the_last_positive_gain_go_by_entropy(part):
     for seed in range(400 + 25 * part, 415 + 25 * part):
         brute, matrix, settings, _ = rivals(seed)
@@ -146,6 +147,7 @@ def test_a_campaign_on_shards_asks_what_one_in_memory_asks(criterion, kernel):
     assert asked(campaign_over(shards, strategy, lw.LabelGP(kernel))) == expected
 
 
+@pytest.mark.slow
 def test_sparse_columns_are_converted_or_refused():
     script = """
     import numpy as np, scipy.sparse as sp

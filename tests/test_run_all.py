@@ -155,6 +155,7 @@ def test_compiled_code_does_not_count(tmp_path, monkeypatch):
     assert list(counted) == ["labelwise/__init__.py", "labelwise/page.html"]
 
 
+@pytest.mark.slow
 def test_a_paper_is_run_by_its_command_in_an_empty_folder(tmp_path):
     command = run_all.command_of("reproduce_miml", tmp_path, tmp_path / "scratch", quick=True)
     words = ["reproduce", "miml", "--json", "--out", str(tmp_path / "scratch" / "paper"), "--quick"]

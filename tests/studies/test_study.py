@@ -81,6 +81,7 @@ def test_a_study_killed_in_the_middle_goes_on_to_the_same_table(tmp_path, small,
     assert figures(resumed) == figures(run_study(small, plan, tmp_path / "whole", jobs=1))
 
 
+@pytest.mark.slow
 def test_two_workers_give_the_table_of_one(tmp_path, small, plan):
     side_by_side = run_study(small, plan, tmp_path / "two", jobs=2)
     assert figures(side_by_side) == figures(run_study(small, plan, tmp_path / "one", jobs=1))

@@ -63,6 +63,7 @@ def project(copied) -> Project:
 
 
 @pytest.mark.parametrize("location", ["postgresql"], indirect=True)
+@pytest.mark.slow
 def test_postgresql_says_the_same(project, location):
     with fill(location) as other:
         mine, theirs = status_of(project, recount=False), status_of(other, recount=False)

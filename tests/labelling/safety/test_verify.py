@@ -419,6 +419,7 @@ def test_a_repair_leaves_what_changed_meanwhile(make):
     assert [event.undoes for event in project.events() if event.kind == "undo"] == [numbers[1]]
 
 
+@pytest.mark.slow
 def test_rows_of_any_type_are_told_not_stumbled_over(make):
     """A file holds whatever was written into it: text for numbers, numbers for text."""
     project = make()

@@ -33,6 +33,7 @@ def test_a_loaded_model_predicts_the_same(tmp_path, name):
     assert [path.name for path in tmp_path.iterdir()] == ["model.skops"]
 
 
+@pytest.mark.slow
 def test_plain_python_loads_it(tmp_path):
     make(BinaryRelevance()).save(tmp_path / "model.skops")
     script = (

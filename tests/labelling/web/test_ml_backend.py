@@ -308,6 +308,7 @@ def test_no_part_of_an_annotation_breaks_it(studio):
     send()
 
 
+@pytest.mark.slow
 def test_requests_made_up_from_the_description_do_not_break_it(studio):
     schemathesis = pytest.importorskip("schemathesis", reason="needs schemathesis, a test dependency")
     seen: set[tuple[str, int]] = set()

@@ -30,6 +30,7 @@ def page(tmp_path_factory):
         yield app
 
 
+@pytest.mark.slow
 def test_no_request_breaks_the_server(page):
     person = Person(page)
     person.enter()

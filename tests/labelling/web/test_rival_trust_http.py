@@ -323,6 +323,7 @@ def test_bodies_of_those_who_are_signed_in_have_limits_too(project):
     assert ann.client.post("/api/answer", content=answer, headers=headers).status_code == 413
 
 
+@pytest.mark.slow
 def test_wrong_secrets_do_not_lock_out_right_ones(project):
     link, token = project.people.add("ann"), project.people.add_token("label-studio")
     site = create_app(project)
@@ -340,6 +341,7 @@ def test_wrong_secrets_do_not_lock_out_right_ones(project):
     assert Person(site).enter(link).status_code != 200 or not Person(site).csrf  # good once
 
 
+@pytest.mark.slow
 def test_looking_at_addresses_writes_no_session(project):
     link = project.people.add("ann")
     site = create_app(project)

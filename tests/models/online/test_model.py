@@ -56,6 +56,7 @@ def test_it_learns(coupling):
     assert above > 0.85  # area under the curve, averaged over labels
 
 
+@pytest.mark.slow
 def test_one_label_coupled_equals_independent():
     X, Y = stream(q=1)
     settings = {"bias_variance": 3.0, "random_state": 0, "tolerance": 1e-9, "dtype": "float64"}
