@@ -10,6 +10,7 @@ from labelwise import Answer
 from labelwise.labelling.errors import AnswerRefused, ProjectError
 from labelwise.labelling.exchange.transfer import read_events_file, write_events
 from labelwise.labelling.items.browse import Browser
+from labelwise.labelling.many_items import sweep_order
 from labelwise.labelling.safety.verify import verify
 from labelwise.labelling.web.sweep_view import snippet
 from labelwise.records import Timing
@@ -17,7 +18,7 @@ from labelwise.records.costs import Costs
 
 
 def page_of(project, who="ann", label="far", n=6, **options):
-    numbers, _ = Browser(project).sweep(label)
+    numbers, _ = sweep_order(Browser(project), label)
     return project.many.give_page(who, label, numbers.tolist(), n, **options)
 
 

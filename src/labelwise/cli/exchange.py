@@ -30,13 +30,16 @@ def export(
     answers: Annotated[
         bool, typer.Option("--answers", help="Every answer with who, when and why (csv, jsonl).")
     ] = False,
+    notes: Annotated[
+        bool, typer.Option("--notes", help="Every note on an item, with its answer (csv, jsonl).")
+    ] = False,
     model: Annotated[bool, typer.Option("--model", help="The model, trained on everything (skops).")] = False,
     predictions: Annotated[
         bool, typer.Option("--predictions", help="Label Studio: add the model's predictions.")
     ] = False,
     raw_csv: RawCsv = False,
 ) -> None:
-    """Write the known labels of the items, every answer, Label Studio tasks, or the model.
+    """Write the known labels of the items, every answer, notes, Label Studio tasks, or the model.
 
     A table has one column per label: 1, 0, and blank for unknown. A model file is loaded by
     `labelwise.labelling.TrainedLabeller.load`, which runs no code from the file.
@@ -54,7 +57,7 @@ def export(
     ```
     """
     with opened(project) as found:
-        from labelwise.labelling.exchange.transfer import export_answers, export_labels, export_tasks
+        from labelwise.labelling.exchange.transfer import export_answers, export_labels, export_notes, export_tasks
         from labelwise.labelling.figures.wording import counted
 
         if model:
@@ -64,6 +67,8 @@ def export(
             told = "the model"
         elif answers:
             told = counted(export_answers(found, out, raw_csv=raw_csv), "event")
+        elif notes:
+            told = counted(export_notes(found, out, raw_csv=raw_csv), "note")
         elif out.endswith(".json"):
             told = counted(export_tasks(found, out, predictions=predictions), "task")
         else:

@@ -20,7 +20,10 @@ Address = Annotated[str, typer.Option(help="Address at which the user opens the 
 def add(
     project: ProjectPlace,
     name: Name,
-    admin: Annotated[bool, typer.Option("--admin", help="May also manage labels and see everybody's answers.")] = False,
+    admin: Annotated[bool, typer.Option("--admin", help="The same as --role admin.")] = False,
+    role: Annotated[
+        str, typer.Option(help="annotator; reviewer: sees everybody's answers, settles; admin; viewer: only looks.")
+    ] = "annotator",
     at: Address = "http://127.0.0.1:8000",
 ) -> None:
     """Add a user and print a link to sign in with. The link works once, for a week.
@@ -30,10 +33,22 @@ def add(
     ```
     labelwise user add tickets.db ann --at https://label.example.org
     labelwise user add tickets.db bob --admin
+    labelwise user add tickets.db eve --role reviewer
     ```
     """
     with served(project) as found:
-        _print_link(at, found.people.add(name, "admin" if admin else "annotator"))
+        _print_link(at, found.people.add(name, "admin" if admin else role))
+
+
+@user.command()
+def role(
+    project: ProjectPlace,
+    name: Name,
+    role: Annotated[str, typer.Argument(metavar="ROLE", help="annotator, reviewer, admin or viewer.")],
+) -> None:
+    """Give a user another role, at once."""
+    with served(project) as found:
+        found.people.change_role(name, role)
 
 
 @user.command()

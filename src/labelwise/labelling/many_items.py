@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
 import sqlalchemy as sa
 
 from labelwise.labelling.errors import AnswerRefused, ProjectError
 from labelwise.labelling.leases import checked_values, undo_answer
 from labelwise.labelling.people import check_person
-from labelwise.labelling.records import BULK, Settings
+from labelwise.labelling.records import BULK, Settings, unpack_reasons
 from labelwise.labelling.store import Store
+from labelwise.labelling.store.browsing import find_items, words_ready
 from labelwise.labelling.store.events import NewEvent, add_event, read_votes
-from labelwise.labelling.store.items import item_ids, items_by_number
-from labelwise.labelling.store.labels import read_labels
+from labelwise.labelling.store.items import item_ids, items_by_number, known_items
+from labelwise.labelling.store.labels import read_labels, read_meanings
 from labelwise.labelling.store.questions import StoredLease, end_lease, leases_of, withdraw
-from labelwise.labelling.store.schema import YES
+from labelwise.labelling.store.schema import NO, UNSURE, YES
 from labelwise.labelling.store.sweeps import (
     answered_items,
     end_tiles,
@@ -33,7 +39,13 @@ from labelwise.labelling.store.sweeps import (
 )
 from labelwise.records.asking import SWEEP, Timing
 
+if TYPE_CHECKING:
+    from labelwise.labelling.items.browse import Browser
+
 MOST_ITEMS = 5000  # changed in bulk at once: others who answer wait for it
+LEAST_TELLING = 0.25  # share of the strongest word's weight that a word must have to be marked
+SWEEP_ORDERS = ("likely", "unsure")
+_WORD = re.compile(r"[^\W_]{2,}")
 
 
 @dataclass(frozen=True)
@@ -58,6 +70,17 @@ class SavedTogether:
     event: int
     saved: int
     left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class BulkPreview:
+    """What a change in bulk does: to how many items, of which the person said the `same` or something else before, and
+    how many others contradict."""
+
+    items: int
+    same: int
+    changed: int
+    against_others: int
 
 
 class ManyItems:
@@ -171,6 +194,19 @@ class ManyItems:
 
         return self.store.write(change)
 
+    def preview(self, who: str, label: str, value: bool, items: Collection[str]) -> BulkPreview:
+        """What `change` would do."""
+        with self.store.reading() as connection:
+            number = read_labels(connection).id_of(label)
+            votes = read_votes(connection, list(item_ids(connection, items).values()))
+        code = YES if value else NO
+        said = zip(votes.item.tolist(), votes.label.tolist(), votes.value.tolist(), votes.who, strict=True)
+        about = [(item, vote, person) for item, of, vote, person in said if of == number]
+        mine = {item: vote for item, vote, person in about if person == who}
+        others = {item for item, vote, person in about if person != who and vote not in (code, UNSURE)}
+        same = sum(vote == code for vote in mine.values())
+        return BulkPreview(len(items), same, len(mine) - same, len(others))
+
     def take_back(self, who: str, token: str) -> int:
         """Take back all that was saved together; how many answers that were. Sent twice, it is taken back once."""
         return self.store.write(lambda connection: self._undo(connection, saved_together(connection, token, who)))
@@ -238,3 +274,61 @@ class ManyItems:
         for row in standing:
             undo_answer(connection, row, self._clock())
         return len(standing)
+
+
+# -- what a sweep shows -----------------------------------------------------------------------------------------------
+
+
+def sweep_order(
+    browser: Browser, label: str, words: Sequence[str] = (), order: str = "likely", among: Sequence[str] | None = None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.floating]]:
+    """Items, by number, of which a label is not known, in the order to look at them, and how likely each has it.
+
+    Items that a question of the random share is about are left out: what is said of them must not follow from what is
+    believed.
+
+    Parameters
+    ----------
+    browser : Browser
+    label : a label in use
+    words : that the items have
+    order : "likely", or "unsure" for what teaches most
+    among : names of items to keep to, in this order, optional
+    """
+    if order not in SWEEP_ORDERS:
+        raise ProjectError(f"a sweep is ordered by {' or '.join(SWEEP_ORDERS)}, got {order!r}")
+    with browser.project.store.reading() as connection:
+        view = browser.read_view(connection)
+        column = view.labels.column_of[view.labels.id_of(label)]
+        numbers = find_items(connection, words)
+        if among is not None:
+            known = known_items(connection, among)
+            wanted = np.array([known[name] for name in among if name in known], dtype=np.int64)
+            numbers = wanted[np.isin(wanted, numbers)]
+    codes, p = view.column_of(numbers, column)
+    open_ = (codes < 0) & ~np.isin(numbers, view.asked_at_random)
+    numbers, p = numbers[open_], p[open_]
+    if among is not None:
+        return numbers, p
+    worth = p if order == "likely" else -np.abs(p - 0.5)
+    best = np.argsort(-np.where(np.isnan(p), -np.inf, worth), kind="stable")
+    return numbers[best], p[best]
+
+
+def telling_words(store: Store, label: str) -> dict[str, float]:
+    """Words that speak for a label, and how much: of its name and what it means, and by what was learnt.
+
+    What was learnt is known of the items that questions are ready about.
+    """
+    with store.reading() as connection:
+        labels, stored = read_labels(connection), words_ready(connection)
+        meaning = read_meanings(connection, labels)[labels.column_of[labels.id_of(label)]]
+    said: Counter[str] = Counter()
+    for each in stored:
+        marks, reasons = unpack_reasons(each, labels.names, {label: 1.0})
+        said.update({word: weight for word, name, weight in marks if name == label and weight > 0})
+        said.update(dict.fromkeys(reasons[label].words if label in reasons else (), 1.0))
+    top = max(said.values(), default=1.0)
+    named = " ".join([meaning.name, *meaning.aliases, *meaning.keywords]).lower()
+    learnt = {word: amount / top for word, amount in said.items() if amount > LEAST_TELLING * top and len(word) > 2}
+    return learnt | dict.fromkeys(_WORD.findall(named), 1.0)

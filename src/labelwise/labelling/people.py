@@ -25,13 +25,20 @@ from labelwise.labelling.store.people import (
     owner_of_token,
     read_users,
     remove_user,
+    set_role,
     use_invitation,
     write_token,
     write_user,
 )
 from labelwise.labelling.store.schema import STUDIO
 
-ANNOTATOR, ADMIN = "annotator", "admin"
+ANNOTATOR, REVIEWER, ADMIN, VIEWER = "annotator", "reviewer", "admin", "viewer"
+ROLES = {
+    ANNOTATOR: "labels",
+    REVIEWER: "labels, sees everybody's answers, settles and answers notes",
+    ADMIN: "does all of that, and manages labels and people",
+    VIEWER: "looks at everything and changes nothing",
+}
 LINK_SECONDS = 7 * 24 * 3600.0  # a one-time link that nobody used
 SESSION_SECONDS = 30 * 24 * 3600.0
 
@@ -52,6 +59,20 @@ class User:
     def is_admin(self) -> bool:
         return self.role == ADMIN
 
+    @property
+    def may_settle(self) -> bool:
+        """Whether what they say may stand against others, and whether they answer notes."""
+        return self.role in (REVIEWER, ADMIN)
+
+    @property
+    def may_answer(self) -> bool:
+        return self.role != VIEWER
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether others' answers are shown to them before they have given their own."""
+        return self.role != ANNOTATOR
+
 
 class People:
     """The users of a project. What is secret (a link, a cookie) is stored as its digest only.
@@ -69,8 +90,7 @@ class People:
     def add(self, name: str, role: str = ANNOTATOR) -> str:
         """Add a user; returns the secret of a one-time link."""
         _check_local(name)
-        if role not in (ANNOTATOR, ADMIN):
-            raise ProjectError(f"a role is {ANNOTATOR!r} or {ADMIN!r}, got {role!r}")
+        check_role(role)
 
         def add_and_invite(connection: sa.Connection) -> str:
             if any(user.name == name for user in read_users(connection)):
@@ -88,6 +108,18 @@ class People:
             return self._invite(connection, name)
 
         return self.store.write(invite)
+
+    def change_role(self, name: str, role: str) -> None:
+        """Give a user another role, at once."""
+        check_role(role)
+
+        def change(connection: sa.Connection) -> None:
+            self._check_known(connection, name)
+            if role != ADMIN:
+                self._check_another_admin(connection, name)
+            set_role(connection, name, role)
+
+        self.store.write(change)
 
     def remove(self, name: str) -> None:
         """Nobody signs in by this name any more, and who is signed in is out; the answers stay."""
@@ -179,10 +211,21 @@ class People:
         add_session(connection, _digest(session), who, is_local, self._clock() + SESSION_SECONDS)
         return session
 
+    def _check_another_admin(self, connection: sa.Connection, name: str) -> None:
+        users = read_users(connection)
+        if any(user.role == ADMIN for user in users) and all(u.role != ADMIN or u.name == name for u in users):
+            raise ProjectError(f"{name!r} is the only admin; make somebody else one first")
+
     def _check_known(self, connection: sa.Connection, name: str) -> None:
         names = [user.name for user in read_users(connection)]
         if name not in names:
             raise ProjectError(f"there is no user {name!r}; there are {', '.join(names) or 'none'}")
+
+
+def check_role(role: str) -> str:
+    if role not in ROLES:
+        raise ProjectError(f"a role is one of {', '.join(ROLES)}, got {role!r}")
+    return role
 
 
 def check_person(who: str) -> str:

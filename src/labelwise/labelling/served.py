@@ -14,6 +14,7 @@ from labelwise.labelling.errors import ProjectError, StoreError
 from labelwise.labelling.exchange.label_studio_tasks import TaskItems
 from labelwise.labelling.items.pictures import located
 from labelwise.labelling.many_items import ManyItems
+from labelwise.labelling.notes import Notes
 from labelwise.labelling.people import People
 from labelwise.labelling.records import TOLD, Event, Settings
 from labelwise.labelling.service import Service
@@ -66,6 +67,7 @@ class ServedProject:
             self.identity = str(read_value(connection, "identity"))
         self.service = Service(self.store, self.settings)
         self.many = ManyItems(self.store, self.settings)
+        self.notes = Notes(self.store)
         self.people = People(self.store)
         self.task_items = TaskItems(self.store, self.settings, self.identity)
         self._alike = DerivedReader(self.store, SIMILAR, SimilarItems.load)

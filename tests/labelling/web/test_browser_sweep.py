@@ -136,6 +136,14 @@ def test_nothing_is_saved_by_accident(context, texts):
     with serving(project) as address:
         tab = SweepTab(context, address, "label=late&words=refund&order=unsure")
         assert all("refund" in text for text in tab.page.locator("li:has(.tile)").all_text_contents())
+        tab.page.goto(f"{address}/browse/item?name=t20")
+        tab.page.get_by_role("link", name="Sweep a label over them").press("Enter")
+        tab.page.get_by_label("Label", exact=True).fill("late")
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_url("**label=late**")
+        tab.wait()
+        near = [name for name, _ in project.similar("t20", 60)]
+        assert tab.items() == [name for name in near if name in tab.items()] and set(tab.items()) <= set(near[:40])
         tab.press("Enter")
         assert "Nothing is marked" in tab.page.inner_text("#hint")
         tab.press("1", "Shift+Enter")

@@ -37,6 +37,7 @@ from labelwise.labelling.exchange.label_studio_answers import (
 from labelwise.labelling.exchange.label_studio_api import LabelStudio
 from labelwise.labelling.exchange.label_studio_tasks import data_digest, task_key
 from labelwise.labelling.exchange.sources import read_new, read_pool
+from labelwise.labelling.notes import Note
 from labelwise.labelling.project import Project
 from labelwise.labelling.records import EVENT_KINDS, IN_WORDS, Event, ExpectedLabels
 from labelwise.labelling.store.annotations import write_tasks
@@ -70,6 +71,13 @@ def export_answers(project: Project, out: str, *, raw_csv: bool = False) -> int:
     events = project.events()
     write_events(events, out, raw_csv=raw_csv)
     return len(events)
+
+
+def export_notes(project: Project, out: str, *, raw_csv: bool = False) -> int:
+    """Every note on an item, with who, when, and what was answered."""
+    notes = project.notes.all()
+    write_rows([asdict(note) for note in notes], out, [each.name for each in fields(Note)], raw_csv=raw_csv)
+    return len(notes)
 
 
 def export_tasks(project: Project, out: str, *, predictions: bool = False) -> int:

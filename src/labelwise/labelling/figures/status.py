@@ -15,7 +15,13 @@ from labelwise.labelling.figures.agreement import krippendorff_alpha
 from labelwise.labelling.missed import MissRates
 from labelwise.labelling.records import Settings
 from labelwise.labelling.served import ServedProject
-from labelwise.labelling.store.browsing import answers_by_day, count_answered_items, next_questions
+from labelwise.labelling.store.browsing import (
+    DAY,
+    answers_by_day,
+    count_answered_items,
+    done_between,
+    next_questions,
+)
 from labelwise.labelling.store.engine import read_value
 from labelwise.labelling.store.events import read_given_answers, read_votes, recent_times, time_totals, voters_count
 from labelwise.labelling.store.items import count_items
@@ -341,6 +347,35 @@ def _time_spent(connection: sa.Connection) -> tuple[PersonTime, ...]:
         median = None if times is None else round(float(np.median(times)), 2)
         found.append(PersonTime(who, question, timed, round(seconds, 3), median))
     return tuple(sorted(found, key=lambda each: (-each.seconds, each.who, each.question)))
+
+
+@dataclass(frozen=True)
+class PersonDay:
+    """What one person did on one day (UTC): distinct items answered about, and the seconds that were measured."""
+
+    items: int
+    seconds: float
+
+    @property
+    def pace(self) -> float | None:
+        """Items an hour; None where no time was measured."""
+        return 3600 * self.items / self.seconds if self.seconds > 0 else None
+
+
+@dataclass(frozen=True)
+class PersonDays:
+    """Two days of one person."""
+
+    today: PersonDay
+    yesterday: PersonDay
+
+
+def person_days(connection: sa.Connection, who: str, now: float) -> PersonDays:
+    """What a person did today and yesterday, in UTC."""
+    start = DAY * (now // DAY)
+    return PersonDays(
+        *(PersonDay(*done_between(connection, who, begin, begin + DAY)) for begin in (start, start - DAY))
+    )
 
 
 def _trouble(last: sa.Row | None) -> str | None:

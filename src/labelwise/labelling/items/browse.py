@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,16 +12,16 @@ import sqlalchemy as sa
 
 from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.items.blind import Hidden, as_seen, hidden_from, hidden_in_search, places, seen_events
-from labelwise.labelling.records import Event, unpack_reasons
+from labelwise.labelling.records import SETTLED, Event, unpack_reasons
 from labelwise.labelling.served import ServedProject, event_of
 from labelwise.labelling.store.browsing import (
     answerers,
     answerers_of,
+    disputed,
     events_on,
     find_items,
     ready_of,
     touched_since,
-    words_ready,
 )
 from labelwise.labelling.store.events import read_votes
 from labelwise.labelling.store.items import item_ids, items_by_number, known_items, show_item
@@ -33,12 +31,11 @@ from labelwise.labelling.store.schema import NO, YES
 from labelwise.labelling.training.snapshot import Snapshot, snapshot_reader
 from labelwise.labelling.training.votes import UNKNOWN, History
 from labelwise.records.asking import Suggestion
+from labelwise.records.labels import Label
 
-SHOWS = ("all", "uncertain", "disagree", "unanswered")
+SHOWS = ("all", "uncertain", "disagree", "people", "unanswered")
 SAID_KINDS = ("any", "yes", "no", "open")
-SWEEP_ORDERS = ("likely", "unsure")
 PAGE = 20  # items on one page
-_WORD = re.compile(r"[^\W_]{2,}")
 MOST_WORDS = 8  # of a search
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -105,7 +102,7 @@ class LabelOfItem:
     """One label of an item: what is known and believed, and who said what (None is unsure), or that this is hidden.
 
     `predicted`: whether the label is in the set that `labelwise predict` gives the item, as long as nothing is known;
-    `reason`: why it is likely, of items about which a question is ready.
+    `reason`: why it is likely, of items about which a question is ready; `settled`: somebody's word stands.
     """
 
     name: str
@@ -115,6 +112,18 @@ class LabelOfItem:
     hidden: bool = False
     predicted: bool = False
     reason: Suggestion | None = None
+    settled: bool = False
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A label of an item that some people say yes to and others no, and nobody has settled."""
+
+    item: str
+    content: Any
+    label: Label
+    votes: Mapping[str, bool | None]
+    probability: float | None
 
 
 @dataclass(frozen=True)
@@ -219,71 +228,65 @@ class Browser:
         with self.project.store.reading() as connection:
             return answerers(connection)
 
-    def find(self, search: ItemSearch, page: int = 1, viewer: str | None = None) -> SearchPage:
+    def find(self, search: ItemSearch, page: int = 1, viewer: str | None = None, per_page: int = PAGE) -> SearchPage:
         """One page of the items that are looked for: by number, or most uncertain or most disputed first.
 
         With a viewer, others' answers to a question that several people are asked are hidden until the viewer has
         answered it, in what is shown and in what is found.
         """
         with self.project.store.reading() as connection:
-            view = self._read_view(connection)
-            view = replace(
-                view, hidden=hidden_in_search(connection, self.project.settings, view.labels, search, viewer)
-            )
-            numbers = find_items(connection, search.parts, search.who, search.show == "unanswered")
-            numbers = as_seen(connection, view.hidden, numbers, search, viewer)
-            numbers = _by_label(view, numbers, search)
-            numbers, notice = _in_order(view, numbers, search.show)
-            if search.similar_to is not None:
-                numbers, notice = self._most_similar(numbers, search.similar_to, notice)
-            pages = max(1, -(-numbers.size // PAGE))
+            view, numbers, notice = self._found(connection, search, viewer)
+            pages = max(1, -(-numbers.size // per_page))
             page = min(max(page, 1), pages)
-            shown = numbers[(page - 1) * PAGE : page * PAGE]
+            shown = numbers[(page - 1) * per_page : page * per_page]
             view = replace(view, hidden=hidden_from(connection, self.project.settings, viewer, shown.tolist()))
             return SearchPage(int(numbers.size), page, pages, self._rows(connection, view, shown, viewer), notice)
 
-    def sweep(
-        self, label: str, words: Sequence[str] = (), order: str = "likely", among: Sequence[str] | None = None
-    ) -> tuple[npt.NDArray[np.int64], Floats]:
-        """Items, by number, of which a label is not known, in the order to look at them, and how likely each has it.
-
-        Items that a question of the random share is about are left out: what is said of them must not follow from
-        what is believed. `order` is "likely", or "unsure" for what teaches most; `among` keeps to some items, and to
-        their order where nothing is believed.
-        """
-        if order not in SWEEP_ORDERS:
-            raise ProjectError(f"a sweep is ordered by {' or '.join(SWEEP_ORDERS)}, got {order!r}")
+    def disagreements(self, start: int = 0, most: int = PAGE) -> tuple[int, list[Disagreement]]:
+        """How many there are, and some of them, by item and label."""
         with self.project.store.reading() as connection:
-            view = self._read_view(connection)
-            column = view.labels.column_of[view.labels.id_of(label)]
-            numbers = find_items(connection, words)
-            if among is not None:
-                known = known_items(connection, among)
-                wanted = np.array([known[name] for name in among if name in known], dtype=np.int64)
-                numbers = wanted[np.isin(wanted, numbers)]
-        codes, p = view.column_of(numbers, column)
-        open_ = (codes == UNKNOWN) & ~np.isin(numbers, view.asked_at_random)
-        numbers, p = numbers[open_], p[open_]
-        worth = p if order == "likely" else -np.abs(p - 0.5)
-        best = np.argsort(-np.where(np.isnan(p), -np.inf, worth), kind="stable")
-        return numbers[best], p[best]
+            view = self.read_view(connection)
+            entries = [each for each in disputed(connection).tolist() if each[1] in view.labels.column_of]
+            part = entries[start : start + most]
+            numbers = sorted({item for item, _ in part})
+            rows, votes = items_by_number(connection, numbers), read_votes(connection, numbers)
+            meanings = read_meanings(connection, view.labels)
+        said: dict[tuple[int, int], dict[str, bool | None]] = {}
+        columns = zip(votes.item.tolist(), votes.label.tolist(), votes.value.tolist(), votes.who, strict=True)
+        for item, label, value, who in columns:
+            said.setdefault((item, label), {})[who] = _word(value)
+        found = []
+        for item, label in part:
+            column = view.labels.column_of[label]
+            p = view.column_of(np.array([item]), column)[1][0]
+            row = rows[item]
+            found.append(Disagreement(row.name, row.content, meanings[column], said[item, label], _number(p)))
+        return len(entries), found
 
-    def telling_words(self, label: str) -> dict[str, float]:
-        """Words that speak for a label, and how much: of its name and what it means, and by what was learnt.
-
-        What was learnt is known of the items that questions are ready about.
-        """
+    def names_found(self, search: ItemSearch, viewer: str | None = None) -> list[str]:
+        """The names of all items that are looked for, in the order of `find`."""
         with self.project.store.reading() as connection:
-            labels, stored = read_labels(connection), words_ready(connection)
-            meaning = read_meanings(connection, labels)[labels.column_of[labels.id_of(label)]]
-        said: Counter[str] = Counter()
-        for each in stored:
-            marks, reasons = unpack_reasons(each, labels.names, {label: 1.0})
-            said.update({word: weight for word, name, weight in marks if name == label and weight > 0})
-            said.update(dict.fromkeys(reasons[label].words if label in reasons else (), 1.0))
-        top = max(said.values(), default=1.0)
-        named = " ".join([meaning.name, *meaning.aliases, *meaning.keywords]).lower()
-        return {word: amount / top for word, amount in said.items()} | dict.fromkeys(_WORD.findall(named), 1.0)
+            _, numbers, _ = self._found(connection, search, viewer)
+            names = items_by_number(connection, numbers.tolist())
+        return [names[number].name for number in numbers.tolist()]
+
+    def _found(
+        self, connection: sa.Connection, search: ItemSearch, viewer: str | None
+    ) -> tuple[_ProjectView, npt.NDArray[np.int64], str | None]:
+        """The view, the numbers of all items that are looked for, in order, and what to say about it."""
+        view = self.read_view(connection)
+        hidden = hidden_in_search(connection, self.project.settings, view.labels, search, viewer)
+        view = replace(view, hidden=hidden)
+        numbers = find_items(connection, search.parts, search.who, search.show == "unanswered")
+        numbers = as_seen(connection, hidden, numbers, search, viewer)
+        if search.show == "people":
+            entries = disputed(connection)
+            seen = set(map(tuple, entries.tolist())) - set(map(tuple, hidden.entries.tolist()))
+            numbers = numbers[np.isin(numbers, sorted({item for item, _ in seen}))]
+        numbers, notice = _in_order(view, _by_label(view, numbers, search), search.show)
+        if search.similar_to is not None:
+            numbers, notice = self._most_similar(numbers, search.similar_to, notice)
+        return view, numbers, notice
 
     def _most_similar(
         self, numbers: npt.NDArray[np.int64], item: str, notice: str | None
@@ -302,7 +305,7 @@ class Browser:
         with self.project.store.reading() as connection:
             number = item_ids(connection, [name])[name]
             view = replace(
-                self._read_view(connection), hidden=hidden_from(connection, self.project.settings, viewer, [number])
+                self.read_view(connection), hidden=hidden_from(connection, self.project.settings, viewer, [number])
             )
             votes = read_votes(connection, [number])
             _, content = show_item(connection, number)
@@ -313,12 +316,20 @@ class Browser:
         for label, who, value in zip(votes.label.tolist(), votes.who, votes.value.tolist(), strict=True):
             if label not in closed:
                 said.setdefault(label, {})[who] = _word(value)
+        settled = {label for label, why in zip(votes.label.tolist(), votes.reason, strict=True) if why == SETTLED}
         rows = zip(labels.ids, labels.names, view.codes_of(here)[0], view.beliefs_of(here)[0], strict=True)
         return ItemPage(
             name,
             content,
             tuple(
-                LabelOfItem(each, _word(code), _number(p), said.get(label, {}), label in closed)
+                LabelOfItem(
+                    each,
+                    _word(code),
+                    _number(p),
+                    said.get(label, {}),
+                    label in closed,
+                    settled=label in settled - closed,
+                )
                 for label, each, code, p in rows
             ),
             _past(name, seen_events(events, closed, viewer), labels.all_names),
@@ -327,7 +338,7 @@ class Browser:
     def standing_of(self, names: Sequence[str]) -> dict[str, tuple[tuple[LabelOfItem, ...], float | None]]:
         """Labels of those of these items that there are, and their place among the ready questions, 0 for the next."""
         with self.project.store.reading() as connection:
-            view, found = self._read_view(connection), known_items(connection, names)
+            view, found = self.read_view(connection), known_items(connection, names)
             ready, end = ready_of(connection, list(found.values())), highest_rank(connection) + 1
         numbers = np.array(list(found.values()), dtype=np.int64)
         codes, p, predicted = view.codes_of(numbers), view.beliefs_of(numbers), view.predicted_of(numbers)
@@ -348,10 +359,11 @@ class Browser:
     def label_counts(self) -> tuple[tuple[str, ...], npt.NDArray[np.int64], npt.NDArray[np.int64], Codes]:
         """The labels, on how many items each is known as present (q,) and absent (q,), and the codes (m, q)."""
         with self.project.store.reading() as connection:
-            view = self._read_view(connection)
+            view = self.read_view(connection)
         return view.labels.names, (view.codes == YES).sum(0), (view.codes == NO).sum(0), view.codes
 
-    def _read_view(self, connection: sa.Connection) -> _ProjectView:
+    def read_view(self, connection: sa.Connection) -> _ProjectView:
+        """What is known and believed now."""
         labels, snapshot = read_labels(connection), self.snapshots.read()
         q = len(labels.ids)
         if snapshot is None:

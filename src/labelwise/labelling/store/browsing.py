@@ -10,9 +10,9 @@ import numpy.typing as npt
 import sqlalchemy as sa
 
 from labelwise.labelling.store.engine import pieces
-from labelwise.labelling.store.events import BY_PEOPLE, STANDS, WHOLE_ANSWERS, WITH_VALUES
+from labelwise.labelling.store.events import BY_PEOPLE, STANDS, WHOLE_ANSWERS, WITH_VALUES, votes
 from labelwise.labelling.store.questions import PLAN
-from labelwise.labelling.store.schema import event_values, events, items, questions
+from labelwise.labelling.store.schema import NO, YES, event_values, events, items, questions, timings
 
 DAY = 86400
 
@@ -23,6 +23,15 @@ def answers_by_day(connection: sa.Connection) -> list[tuple[int, str, int]]:
     day = sa.cast(since if connection.dialect.name == "sqlite" else sa.func.floor(since), sa.Integer).label("day")
     query = sa.select(day, events.c.who, sa.func.count()).where(WHOLE_ANSWERS)
     return sorted(tuple(row) for row in connection.execute(query.group_by(day, events.c.who)))
+
+
+def done_between(connection: sa.Connection, who: str, begin: float, end: float) -> tuple[int, float]:
+    """Items that a person answered about in some time, and the seconds that were measured of all they did in it."""
+    mine = (events.c.who == who) & (events.c.at >= begin) & (events.c.at < end)
+    number = sa.select(sa.func.count(sa.distinct(events.c.item))).where(mine, WHOLE_ANSWERS)
+    spent = sa.select(sa.func.coalesce(sa.func.sum(timings.c.seconds), 0.0))
+    spent = spent.select_from(timings.join(events, events.c.id == timings.c.event)).where(mine)
+    return connection.execute(number).scalar_one(), float(connection.execute(spent).scalar_one())
 
 
 def count_answered_items(connection: sa.Connection) -> int:
@@ -104,6 +113,20 @@ def spoken_of(
     parts = [query] if numbers is None else [query.where(events.c.item.in_(part)) for part in pieces(numbers, 500)]
     rows = [tuple(row) for part in parts for row in connection.execute(part)]
     return np.array(rows, dtype=np.int64).reshape(-1, 3)
+
+
+def disputed(connection: sa.Connection) -> npt.NDArray[np.int64]:
+    """(m, 2) of item and label that one person says yes to and another no, and nobody has settled; in order."""
+    is_settled = sa.func.max(sa.case((votes.c.reason == "settled", 1), else_=0))
+    least = sa.func.min(sa.case((votes.c.value >= NO, votes.c.value)))  # without those who are unsure
+    query = (
+        sa.select(votes.c.item, votes.c.label)
+        .where(votes.c.reason != "given")
+        .group_by(votes.c.item, votes.c.label)
+        .having(sa.func.max(votes.c.value) == YES, least == NO, is_settled == 0)
+        .order_by(votes.c.item, votes.c.label)
+    )
+    return np.array([tuple(row) for row in connection.execute(query)], dtype=np.int64).reshape(-1, 2)
 
 
 def touched_since(connection: sa.Connection, event: int) -> list[int]:

@@ -50,6 +50,10 @@ def write_user(connection: sa.Connection, name: str, role: str, at: float) -> No
         connection.execute(users.insert().values(name=name, role=role, added_at=at))
 
 
+def set_role(connection: sa.Connection, name: str, role: str) -> None:
+    connection.execute(users.update().where(users.c.name == name).values(role=role))
+
+
 def remove_user(connection: sa.Connection, name: str, at: float) -> bool:
     """Take a user, his links and his sessions out of use; whether there was one. His answers stay."""
     gone = connection.execute(users.update().where(users.c.name == name, ACTIVE).values(removed_at=at))

@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-VERSION = 6
+VERSION = 7
 WHOLE_ITEM = 0  # in place of a label's id: the question is about every open label of the item
 YES, NO, UNSURE = 1, 0, -1  # the greatest of several votes is yes before no before unsure
 STUDIO = "label-studio:"  # how the names begin of people who answered in Label Studio
@@ -94,6 +94,20 @@ opinions = _table(  # what others say of the items, by the name of the source: n
     sa.Column("scores", sa.LargeBinary),  # float32, one for each; null: these labels, and no others up to `until`
     sa.Column("until", sa.Integer, nullable=False),  # the last label that there was
 )
+notes = _table(  # what people want others to know of an item, and the answer
+    "notes",
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("item", sa.ForeignKey("items.id"), nullable=False),
+    sa.Column("who", sa.Text, nullable=False),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),  # note, label missing, unreadable
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("answer", sa.Text),
+    sa.Column("answered_by", sa.Text),
+    sa.Column("answered_at", sa.Double),
+    sa.Index("notes_on_an_item", "item"),
+    sqlite_autoincrement=True,
+)
 questions = _table(
     "questions",
     sa.Column("plan", sa.Integer, primary_key=True, autoincrement=False),  # the training that made it
@@ -139,7 +153,7 @@ trainings = _table(
 users = _table(
     "users",
     sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("role", sa.Text, nullable=False),  # annotator, admin
+    sa.Column("role", sa.Text, nullable=False),  # annotator, reviewer, admin, viewer
     sa.Column("added_at", sa.Double, nullable=False),
     sa.Column("removed_at", sa.Double),
 )
@@ -272,6 +286,7 @@ MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {  # from this version 
     3: _remake_views,  # without that of what is known of each label: only Python decides it
     4: metadata.create_all,  # a table of how long answers take
     5: metadata.create_all,  # a table of what others say of the items
+    6: metadata.create_all,  # a table of notes on items
 }
 
 

@@ -58,12 +58,25 @@ def admin_user(request: Request) -> User:
     return user
 
 
+def reviewing_user(request: Request) -> User:
+    """The person who is signed in, if what they say may stand against others; else 403."""
+    user = current_user(request)
+    if not user.may_settle:
+        raise HTTPException(403, "this is for reviewers and admins; ask one")
+    return user
+
+
 async def csrf_protected(request: Request) -> None:
-    """Refuse what another site made this browser send: the origin must be ours, and the session's token be there."""
+    """Refuse what another site made this browser send: the origin must be ours, and the session's token be there.
+
+    Whoever may only look is refused, too, but for leaving.
+    """
     if request.method in SAFE_METHODS:
         return
     check_origin(request)
     user = current_user(request)
+    if not user.may_answer and request.url.path != "/leave":
+        raise HTTPException(403, "you may look at everything here and change nothing; ask an admin for another role")
     token = request.headers.get(CSRF_HEADER)
     if token is None and "form" in request.headers.get("content-type", ""):
         token = str((await request.form()).get(CSRF_FIELD, ""))
@@ -90,14 +103,20 @@ def render(
     """A page from a template of `templates/`, with what the layout needs: navigation, who is signed in, the token."""
     site, user = site_of(request), getattr(request.state, "user", None)
     page = site.templates.get_template(template)
+    hidden = () if user is None else _hidden_pages(user)
     text = page.render(
-        navigation=site.navigation,
+        navigation=[entry for entry in site.navigation if entry[1] not in hidden],
         here=request.url.path,
         title=title or (site.public_title if user is None else site.title),
         user=user,
         **values,
     )
     return HTMLResponse(text, status)
+
+
+def _hidden_pages(user: User) -> tuple[str, ...]:
+    """The pages that somebody of this role can do nothing on."""
+    return (() if user.may_settle else ("/disagreements",)) + (() if user.may_answer else ("/label", "/sweep"))
 
 
 def trouble_of(error: ProjectError) -> str:
@@ -109,6 +128,7 @@ def trouble_of(error: ProjectError) -> str:
 
 CurrentUser = Annotated[User, Depends(current_user)]
 AdminUser = Annotated[User, Depends(admin_user)]
+ReviewingUser = Annotated[User, Depends(reviewing_user)]
 TheProject = Annotated[ServedProject, Depends(project_of)]
 
 
@@ -187,7 +207,13 @@ def _sign_in_page(
 
 
 def _with_session(request: Request, session: str) -> Response:
-    response = RedirectResponse("/label", 303)
+    return begin_session(request, RedirectResponse("/label", 303), session)
+
+
+def begin_session(request: Request, response: Response, session: str | None) -> Response:
+    """The same response with the cookie of a session, if one has begun."""
+    if session is None:
+        return response
     by_https = request.url.scheme == "https" or request.headers.get("origin", "").startswith("https://")
     response.set_cookie(
         site_of(request).cookie,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Form, HTTPException, Query, Request
@@ -13,6 +14,8 @@ from pydantic import BaseModel, Field
 from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.items.blind import HIDDEN
 from labelwise.labelling.items.browse import SAID_KINDS, SHOWS, Browser, FoundItem, ItemSearch
+from labelwise.labelling.many_items import MOST_ITEMS
+from labelwise.labelling.notes import KINDS as NOTE_KINDS
 from labelwise.labelling.people import User
 from labelwise.labelling.records import IN_WORDS
 from labelwise.labelling.web.access import CurrentUser, TheProject, project_of, render, site_of, trouble_of
@@ -20,6 +23,7 @@ from labelwise.labelling.web.label_view import shown_item
 from labelwise.records.asking import Answer
 
 SNIPPET = 280  # characters of a text in the list
+TABLE_PAGE, TABLE_SNIPPET = 50, 90  # items on a page of the table, and characters of a text
 SHOWN_LABELS = 12  # of each kind in the list
 SHOWN_SIMILAR = 5  # items beside one
 router = APIRouter(include_in_schema=False)
@@ -34,15 +38,31 @@ class SearchForm(BaseModel):
     who: str = Field("", max_length=400)
     show: str = Field("all", max_length=10)
     similar: str = Field("", max_length=4000)
+    view: Literal["cards", "table"] = "cards"
     page: int = Field(1, ge=1, le=10**9)
+    done: str = Field("", pattern="^[0-9a-f]{0,64}$")
+    saved: int = Field(0, ge=0, le=10**9)
 
     def search(self) -> ItemSearch:
         return ItemSearch(self.words, self.label or None, self.said, self.who or None, self.show, self.similar or None)
 
     def query(self) -> str:
         """The same search as an address, without the page."""
-        said = self.model_dump(exclude={"page"}, exclude_defaults=True)
+        said = self.model_dump(include={*SearchForm.model_fields} - {"page", "done", "saved"}, exclude_defaults=True)
         return urlencode({key: value for key, value in said.items() if value})
+
+
+class BulkForm(SearchForm):
+    """Items to change: those with a check, or all that the search finds; and the label to add or to remove."""
+
+    item: list[Annotated[str, Field(max_length=4000)]] = Field(default_factory=list, max_length=MOST_ITEMS)
+    every: bool = False
+    what: Literal["add", "remove"] = "add"
+    to: str = Field("", max_length=1000)
+    token: str = Field("", pattern="^[0-9a-f]{0,64}$")
+
+    def names(self, browser: Browser, viewer: str | None) -> list[str]:
+        return browser.names_found(self.search(), viewer) if self.every else list(dict.fromkeys(self.item))
 
 
 class Correction(BaseModel):
@@ -75,7 +95,8 @@ TheBrowser = Annotated[Browser, Depends(browser_of)]
 def browse(request: Request, user: CurrentUser, browser: TheBrowser, asked: Annotated[SearchForm, Query()]) -> Response:
     trouble, found = None, None
     try:
-        found = browser.find(asked.search(), asked.page, _viewer(user))
+        size = {"per_page": TABLE_PAGE} if asked.view == "table" else {}
+        found = browser.find(asked.search(), asked.page, viewer_of(user), **size)
     except ProjectError as error:
         trouble = trouble_of(error)
     return render(
@@ -84,7 +105,7 @@ def browse(request: Request, user: CurrentUser, browser: TheBrowser, asked: Anno
         400 if trouble else 200,
         asked=asked,
         found=found,
-        rows=[] if found is None else [_row(request, item) for item in found.items],
+        rows=[] if found is None else [_row(request, item, asked.view == "table") for item in found.items],
         people=browser.people(),
         labels=browser.project.label_names(),
         shows=SHOWS,
@@ -94,6 +115,53 @@ def browse(request: Request, user: CurrentUser, browser: TheBrowser, asked: Anno
         hidden=HIDDEN,
         trouble=trouble,
     )
+
+
+# -- one label of many items ------------------------------------------------------------------------------------------
+
+
+@router.post("/browse/bulk")
+def ask_about_bulk(
+    request: Request, user: CurrentUser, project: TheProject, browser: TheBrowser, asked: Annotated[BulkForm, Form()]
+) -> Response:
+    """Say how many items a change is about, and what was said of them, before it is done."""
+    trouble, preview, names = None, None, []
+    try:
+        names = asked.names(browser, viewer_of(user))
+        if not names:
+            raise ProjectError("no item is chosen; check some, or choose all that were found")
+        preview = project.many.preview(user.name, asked.to, asked.what == "add", names)
+    except ProjectError as error:
+        trouble = trouble_of(error)
+    return render(
+        request,
+        "bulk.html.jinja",
+        400 if trouble else 200,
+        asked=asked,
+        preview=preview,
+        shown=names[:SHOWN_LABELS],
+        query=asked.query(),
+        token=secrets.token_hex(8),
+        trouble=trouble,
+    )
+
+
+@router.post("/browse/bulk/save")
+def save_bulk(
+    request: Request, user: CurrentUser, project: TheProject, browser: TheBrowser, asked: Annotated[BulkForm, Form()]
+) -> Response:
+    names = asked.names(browser, viewer_of(user))
+    if asked.every and len(names) != asked.saved:
+        raise ProjectError(f"the search found {asked.saved} items before and {len(names)} now; go back and look again")
+    done = project.many.change(user.name, asked.to, asked.what == "add", names, asked.token or secrets.token_hex(8))
+    told = urlencode({"done": done.token, "saved": done.saved})
+    return RedirectResponse(f"/browse?{asked.query()}&{told}", 303)
+
+
+@router.post("/browse/bulk/undo")
+def undo_bulk(user: CurrentUser, project: TheProject, asked: Annotated[BulkForm, Form()]) -> Response:
+    project.many.take_back(user.name, asked.token)
+    return RedirectResponse(f"/browse?{asked.query()}", 303)
 
 
 @router.get("/browse/item")
@@ -108,8 +176,8 @@ def correct(
     request: Request, user: CurrentUser, project: TheProject, browser: TheBrowser, said: Annotated[Correction, Form()]
 ) -> Response:
     """Say yes, no or unsure to the label whose button was pressed, and come back to the item."""
-    if said.settle and not user.is_admin:
-        raise HTTPException(403, "only an admin can settle a label against what others said")
+    if said.settle and not user.may_settle:
+        raise HTTPException(403, "only a reviewer or an admin can settle a label against what others said")
     try:
         if said.settle:
             project.service.settle(said.answer(), user.name)
@@ -123,7 +191,7 @@ def correct(
 def _item_page(request: Request, browser: Browser, name: str, trouble: str | None = None) -> Response:
     user: User = request.state.user
     try:
-        found = browser.item(name, _viewer(user))
+        found = browser.item(name, viewer_of(user))
     except ProjectError as error:
         raise HTTPException(404, trouble_of(error)) from None
     labels = sorted(
@@ -139,6 +207,8 @@ def _item_page(request: Request, browser: Browser, name: str, trouble: str | Non
         shown=_shown(request, found.name, found.content),
         events=[(each, when(each.at)) for each in reversed(found.events)],
         hidden=HIDDEN,
+        notes=[(note, when(note.at)) for note in browser.project.notes.all(found.name)],
+        note_kinds=NOTE_KINDS,
         mine={each.name: each.votes[user.name] for each in found.labels if user.name in each.votes},
         similar=[(each, _address(each)) for each, _ in browser.project.similar(found.name, SHOWN_SIMILAR)],
         more_similar=f"/browse?{urlencode({'similar': found.name})}",
@@ -146,15 +216,15 @@ def _item_page(request: Request, browser: Browser, name: str, trouble: str | Non
     )
 
 
-def _viewer(user: User) -> str | None:
-    """Whose view it is where others' answers are hidden; admins, who settle them, see all."""
-    return None if user.is_admin else user.name
+def viewer_of(user: User) -> str | None:
+    """Whose view it is where others' answers are hidden; those who settle them, or only look, see all."""
+    return None if user.sees_all else user.name
 
 
-def _row(request: Request, item: FoundItem) -> dict[str, Any]:
-    shown = _shown(request, item.name, item.content)
+def _row(request: Request, item: FoundItem, is_short: bool = False) -> dict[str, Any]:
+    shown, most = _shown(request, item.name, item.content), TABLE_SNIPPET if is_short else SNIPPET
     text = shown["text"] or " · ".join(f"{field}: {value}" for field, value in shown["fields"])
-    cut = text if len(text) <= SNIPPET else text[: SNIPPET - 1] + "…"
+    cut = text if len(text) <= most else text[: most - 1] + "…"
     return {"item": item, "text": cut, "pictures": shown["pictures"][:1], "address": _address(item.name)}
 
 

@@ -57,6 +57,8 @@ def start() -> Response:
 
 @router.get("/label")
 def label(request: Request, user: CurrentUser, project: TheProject) -> Response:
+    if not user.may_answer:
+        return RedirectResponse("/progress", 303)
     shown: dict[str, Any] = {"lease_seconds": project.settings.lease_seconds, "most_verified": MOST_ALSO}
     return render(request, "label.html.jinja", identity=project.identity, **shown)
 

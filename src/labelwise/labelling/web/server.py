@@ -31,7 +31,17 @@ from labelwise.labelling.served import ServedProject
 from labelwise.labelling.training.derived import derived_path
 from labelwise.labelling.training.locks import worker_is_running
 from labelwise.labelling.training.worker_process import start_worker
-from labelwise.labelling.web import access, browse_view, json_api, label_view, ml_backend, project_view, sweep_view
+from labelwise.labelling.web import (
+    access,
+    browse_view,
+    json_api,
+    label_view,
+    ml_backend,
+    people_view,
+    project_view,
+    review_view,
+    sweep_view,
+)
 from labelwise.labelling.web.access import NotSignedIn, csrf_protected, current_user, render, site_of
 from labelwise.labelling.web.middleware import BehindProxy, BodyLimits, CheckHost, SecurityHeaders
 from labelwise.labelling.web.reach import BACKLOG, SECRET_FILE, Reach, local_secret
@@ -43,6 +53,9 @@ NAVIGATION = (
     ("Progress", "/progress"),
     ("Browse", "/browse"),
     ("Labels", "/vocabulary"),
+    ("Disagreements", "/disagreements"),
+    ("Notes", "/notes"),
+    ("People", "/people"),
 )
 # Modules that guard themselves (signing in; what other programs call with a token of their own) come without the
 # protection against posts from other sites, which looks for a session.
@@ -89,7 +102,7 @@ def create_app(
         local_secret=local_secret or secrets.token_urlsafe(24),
         reach=reach,
     )
-    for module in (label_view, browse_view, project_view, sweep_view, json_api):
+    for module in (label_view, browse_view, project_view, sweep_view, review_view, people_view, json_api):
         app.include_router(module.router, dependencies=[Depends(csrf_protected)])
     for module in SELF_GUARDED:
         app.include_router(module.router)

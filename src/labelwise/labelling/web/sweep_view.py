@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, Field, StrictBool
 
-from labelwise.labelling.errors import ProjectError
-from labelwise.labelling.items.browse import SWEEP_ORDERS, Browser
+from labelwise.labelling.items.browse import Browser
 from labelwise.labelling.items.pictures import located
-from labelwise.labelling.many_items import SweepPage
+from labelwise.labelling.many_items import SWEEP_ORDERS, SweepPage, sweep_order, telling_words
 from labelwise.labelling.store.items import items_by_number
 from labelwise.labelling.web.access import CurrentUser, TheProject, render
 from labelwise.labelling.web.browse_view import TheBrowser
@@ -24,6 +23,7 @@ from labelwise.records.asking import SWEEP_PAGE, Timing
 
 SNIPPETS = 12  # on a page; of pictures there are as many as a page of a sweep has
 SHORT = 110  # characters of a snippet: what is read at a glance
+MOST_SIMILAR = 500  # items that a sweep over those like one goes through
 LONG = 2000  # of the text that is shown where a snippet does not tell
 ITEM_NAME = Annotated[str, Field(min_length=1, max_length=4000)]
 _WORD = re.compile(r"[^\W_]{2,}")
@@ -114,8 +114,8 @@ def sweep(request: Request, user: CurrentUser, project: TheProject, asked: Annot
 @router.post("/api/sweep", tags=["labelling"], responses=REFUSED)
 def ask_sweep(body: AskSweep, user: CurrentUser, project: TheProject, browser: TheBrowser) -> ShownPage:
     """Items to look at for one label, likeliest or most telling first. They are yours for a while."""
-    among = similar_items(project, body.like) if body.like else None
-    numbers, p = browser.sweep(body.label, body.words.split()[:8], body.order, among)
+    among = [name for name, _ in project.similar(body.like, MOST_SIMILAR)] if body.like else None
+    numbers, p = sweep_order(browser, body.label, body.words.split()[:8], body.order, among)
     n = SWEEP_PAGE if project.settings.features["kind"] == "images" else SNIPPETS
     page = project.many.give_page(user.name, body.label, numbers.tolist(), n, body.have)
     believed = dict(zip(numbers.tolist(), p.tolist(), strict=True))
@@ -137,17 +137,10 @@ def undo_sweep(body: UndoneSweep, user: CurrentUser, project: TheProject, browse
     return _shown(browser, page, {}, page.label)
 
 
-def similar_items(project: Any, item: str) -> list[str]:
-    """Items like one, the nearest first."""
-    if not hasattr(project, "similar"):
-        raise ProjectError("this project cannot tell which items are alike; sweep a search instead")
-    return [each[0] if isinstance(each, tuple) else str(each) for each in project.similar(item, 500)]
-
-
 def _shown(browser: Browser, page: SweepPage | None, believed: Mapping[int, float], label: str) -> ShownPage:
     if page is None:
         return ShownPage(page=None, label=label, tiles=[], left=0)
-    project, words = browser.project, browser.telling_words(page.label)
+    project, words = browser.project, telling_words(browser.project.store, page.label)
     with project.store.reading() as connection:
         rows = items_by_number(connection, page.items)
     tiles = []

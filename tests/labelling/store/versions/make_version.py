@@ -53,6 +53,20 @@ def live(project: Any) -> None:
     if hasattr(records, "Opinions"):  # from version 6 on
         said = {"p1": {"left": 0.75, "far away": 0.25}, "p2": ["left"]}
         project.add_opinions(records.Opinions("rules", said))
+    if hasattr(project, "notes"):  # from version 7 on
+        project.notes.add("p1", "ann", "two of them, I think", "label missing")
+        project.notes.answer(project.notes.add("p2", "bob", kind="unreadable").id, "eve", "looked at")
+        items = [number for number in range(1, 21) if number % 2]
+        page = project.many.give_page("bob", "hinted", items, 4)
+        names = {number: name for name, number in _numbers(project).items()}
+        project.many.save_page("bob", page.token, {names[number]: number == 5 for number in page.items})
+
+
+def _numbers(project: Any) -> dict[str, int]:
+    from labelwise.labelling.store.items import item_ids
+
+    with project.store.reading() as connection:
+        return dict(item_ids(connection, project.item_names()))
 
 
 def set_clock_back() -> None:
