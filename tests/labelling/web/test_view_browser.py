@@ -14,7 +14,18 @@ from labelwise.labelling import Project
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright, a test dependency")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine to test the page with")
 
-PAGES = ("/progress", "/browse", "/browse/item?name=p1", "/vocabulary", "/vocabulary/change?what=retire&label=label+1")
+PAGES = (
+    "/progress",
+    "/browse",
+    "/browse?view=table",
+    "/browse/item?name=p1",
+    "/vocabulary",
+    "/vocabulary/change?what=retire&label=label+1",
+    "/sweep?label=label+1",
+    "/disagreements",
+    "/notes",
+    "/people",
+)
 OVERFLOW = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
