@@ -103,3 +103,17 @@ def test_ten_thousand_labels_are_no_matter():
     names = [f"{name} {number}" for number, name in enumerate(names)]
     found = label_weights(PoolVocabulary.of(["abk", "thing", "zzz"]), [Label(name) for name in names], 3)
     assert found.shape == (3, 10_000) and found.nnz > 0 and not found[[1]].nnz
+
+
+def test_a_description_in_another_language_leaves_the_name_as_it_is():
+    vocabulary = PoolVocabulary.of(["football", "goal", "match"])
+    named, described = (
+        label_weights(vocabulary, [Label("Football", about), Label("b47", about)], 3).toarray()
+        for about in ("", "Spiele mit dem Ball, サッカーの試合")
+    )
+    assert_array_equal(named, described)
+
+
+def test_words_that_labels_are_about_are_no_stop_words():
+    found = weights(["fire", "bill", "system", "the"], "Fire", "Bill", "system", "the")
+    assert_array_equal(found, np.diag([1, 1, 1, 0]))

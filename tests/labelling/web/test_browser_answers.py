@@ -564,3 +564,21 @@ def test_enter_after_answers_that_are_saved_does_not_deny_them(context, make):
         tab.press("Enter")
         assert tab.page.inner_text("#hint").startswith("There is nothing new to save.")
     assert len(answers(project)) == 1
+
+
+def test_a_suggestion_says_why_in_words_that_tell_something(context, make):
+    """Nobody has answered: labels are likely by their names, and stop words of the text are not given as reasons."""
+    texts = [f"the {word} is not of it" for word in ("football", "voting")] * 12
+    data = LabelData.from_arrays(np.zeros((24, 0)), label_names=["Football", "Voting", "b47"], items=texts)
+    project = make(data=data, text="", strategy="random", control=0)
+    project.refresh()
+    with serving(project) as address:
+        tab = LabellingTab(context, address)
+        word = tab.page.inner_text("#text").split()[1]
+        rows = tab.page.locator("#groups .row")
+        likely = rows.filter(has_text=word.capitalize())
+        assert likely.locator(".reason").all_inner_texts() == [f"by its name: {word}"]
+        assert f"by its name: {word}" in likely.get_attribute("aria-label")
+        assert rows.filter(has_text="b47").count() == 1
+        assert not any("name" in why for why in rows.filter(has_text="b47").locator(".reason").all_inner_texts())
+        assert tab.errors == []
