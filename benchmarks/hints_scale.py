@@ -7,10 +7,10 @@ the pool (its vocabulary and its semantics), `score` that to score all items for
 the most memory that the process ever held, the texts included. tf-idf is not counted: it is made anyway.
 
 `page`: a project of as many texts of 12 words, served as people serve it, whose worker makes vectors by MiniLM and
-trains meanwhile. One person answers 120 questions over HTTP, each a second or so after the last, faster than anybody reads. Timed is the request that
-saves an answer and brings the next question, and a request for questions alone. `encoded` says how many vectors were
-made between the first and the last request: it counts only if the worker was at it all the while. It needs the extra
-`embed`; without it there is no `page`.
+trains meanwhile. One person answers 120 questions over HTTP, each a second or so after the last, faster than anybody
+reads. Timed is the request that saves an answer and brings the next question, and a request for questions alone.
+`encoded` says how many vectors were made between the first and the last request, `trainings` how often the worker has
+trained meanwhile. It needs the extra `embed`; without it there is no `page`.
 """
 
 import argparse
@@ -37,6 +37,7 @@ import labelwise as lw
 from labelwise.encoders.minilm import PACKAGE
 from labelwise.hints import learn_hints
 from labelwise.labelling import Project
+from labelwise.labelling.store.trainings import read_trainings
 from labelwise.labelling.web.reach import local_secret
 
 ITEMS, LABELS, WORDS = 100_000, 300, 60
@@ -120,7 +121,7 @@ def label_while_encoding(port, location, names, topic_of):
         if question is not None and asked_at is None:
             asked_at = time.monotonic() - began
     encoding_at = time.monotonic() - began
-    before, first = client.encoded()[0], time.monotonic()
+    before, trained, first = client.encoded()[0], trainings(location), time.monotonic()
     answer_ms, ask_ms = [], []
     for _ in range(ANSWERS):
         values = dict.fromkeys([label["name"] for label in question["labels"]], False)
@@ -142,10 +143,16 @@ def label_while_encoding(port, location, names, topic_of):
         "ask_ms": quantiles(ask_ms),
         "p99_ms": round(float(np.quantile(answer_ms + ask_ms, 0.99)), 1),
         "labelling_s": round(time.monotonic() - first, 1),
+        "trainings": trainings(location) - trained,
         "encoded": after - before,
         "encoded_of": of,
         "load": round(os.getloadavg()[0], 1),
     }
+
+
+def trainings(location):
+    with Project(location) as project, project.store.reading() as connection:
+        return sum(row.state == "good" for row in read_trainings(connection))
 
 
 def quantiles(times):
