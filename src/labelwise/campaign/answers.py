@@ -297,8 +297,8 @@ class AnswerBook:
         prices = costs.of_labels(self.data.label_names)
         words = self.data.word_counts(rows) if costs.read_word else None
         how = {"opened": opened, "further": further, "swept": swept, "words": words}
-        paid = ~self._follows(events, told)
-        cost = prices.of_answers(events[paid], told.labels[paid], told.values[paid], **how)
+        said = ~self._follows(events, told)
+        cost = prices.of_answers(events[said], told.labels[said], told.values[said], **how)
         return rows, opened, events, cost
 
     def _follows(self, events: Rows, told: AnswerArrays) -> Bools:

@@ -122,3 +122,32 @@ def test_wrong_encoders_make_no_project(tmp_path, options, message):
     with pytest.raises((ProjectError, ValueError), match=message):
         Project.create(tmp_path / "p.db", pool(), **options)
     assert not list(tmp_path.iterdir())
+
+
+def test_somebody_who_answers_all_the_while_does_not_keep_vectors_from_being_made(tmp_path):
+    with Project.create(tmp_path / "p.db", pool(), text="body", embed=PATH) as project:
+        worker, rounds = project.worker(), 0
+
+        def until():
+            nonlocal rounds
+            rounds += 1
+            if project.service.ask("ann"):
+                answer_some(project, 1)  # there is something to learn whenever the worker looks
+            return LETTERS.n_encoded >= 60 or rounds > 30
+
+        worker.run(until)
+        assert LETTERS.n_encoded >= 60
+
+
+def test_vectors_wait_where_people_run_short_of_questions(tmp_path):
+    with Project.create(tmp_path / "p.db", pool(), text="body", embed=PATH, ready=40) as project:
+        worker = project.worker()
+        worker.step()
+        worker.encode_for(0.0)
+        assert LETTERS.n_encoded == 0
+        answer_some(project, 25)
+        worker.encode_for(60.0)
+        assert LETTERS.n_encoded < 60
+        worker.step()  # makes new questions
+        worker.encode_for(60.0)
+        assert LETTERS.n_encoded == 150

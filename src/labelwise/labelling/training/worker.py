@@ -247,6 +247,7 @@ class Planner:
 
 
 TELL_SECONDS = 2.0  # between two notes of how many texts have vectors
+ENCODING_SHARE = 0.5  # of the time that a training took: vectors are made for as long before the next one
 POLL_SECONDS = 0.2  # between looks into the store while nothing is new
 SAVE_SECONDS = 30  # between two files of the model while answers keep coming
 SAVE_REST = 4  # times as long as writing them took, between two of them in pauses: questions come before files
@@ -294,7 +295,10 @@ class Worker:
                     self.begin()
                     while not until():
                         check_lock()
-                        if not self.step() and not self.encode_some():
+                        began = time.monotonic()
+                        if self.step():
+                            self.encode_for(ENCODING_SHARE * (time.monotonic() - began))
+                        elif not self.encode_some():
                             time.sleep(POLL_SECONDS)
                         retry = FIRST_RETRY
                     return
@@ -377,6 +381,17 @@ class Worker:
         did = self.learner.encoder.encode_some()
         self._tell_of_vectors(self.learner.encoder)
         return did
+
+    def encode_for(self, seconds: float) -> None:
+        """Make vectors for so long, unless people run short of questions.
+
+        After each training, so that people who answer without a pause do not keep vectors from being made.
+        """
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and self.encode_some():
+            with self.store.reading() as connection:
+                if fewest_askable(connection) < LOW_WATER * self.settings.ready:
+                    return
 
     def _tell_of_vectors(self, encoder: BackgroundEncoder) -> None:
         """Note in the store how many texts have vectors, every now and then and at the end."""
