@@ -53,9 +53,9 @@ from labelwise.labelling.store.trainings import forget_trainings
 from labelwise.labelling.training.derived import DERIVED, derived_path
 from labelwise.labelling.training.learner import Learner
 from labelwise.labelling.training.locks import only_worker, worker_is_running
-from labelwise.labelling.training.model_files import TrainedLabeller
+from labelwise.labelling.training.model_files import TrainedLabeller, labeller_of
 from labelwise.labelling.training.similar import SimilarItems
-from labelwise.labelling.training.worker import Worker, labeller_of, model_path
+from labelwise.labelling.training.worker import Worker, model_path
 from labelwise.posterior import FloatArray
 from labelwise.records import Answer, Block, Costs, LabelData, Opinions
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from labelwise.campaign.defaults import default_decision
+from labelwise.campaign.new_labels import GuessingModel
 from labelwise.data.errors import UNREADABLE
 from labelwise.data.reading import check_archive
 from labelwise.decisions import Threshold
@@ -22,6 +23,9 @@ from labelwise.posterior import FloatArray, LabelPosterior, LimitedPosterior
 from labelwise.posterior.tilted import RaisedItems, RaisedPosterior
 from labelwise.records import Features
 from labelwise.records.label_tree import LabelTree
+
+if TYPE_CHECKING:
+    from labelwise.labelling.training.learner import Learner
 
 OURS = "labelwise."
 HARMLESS = ("numpy.dtype", "scipy.sparse._csr.csr_array")  # hold data and do nothing else
@@ -171,6 +175,18 @@ class TrainedLabeller:
                 f"{os.fspath(path)} holds a {type(loaded).__name__}, expected a model written by labelwise"
             )
         return loaded
+
+
+def labeller_of(learner: Learner) -> TrainedLabeller | None:
+    """The learner's model, ready for a file; None where nothing is known yet."""
+    model = None if learner.knows_nothing else learner.campaign.fitted()
+    if model is None:
+        return None
+    model = GuessingModel.of(model, learner.campaign.believe(learner.campaign.data.X[:1]))
+    seen, learnt = learner.seen, learner.campaign.learnt_labels()
+    sources, names = tuple(learner.opinions), learner.labels.names
+    parents = None if learner.tree is None else learner.tree.parents
+    return TrainedLabeller(model, names, learner.featurizer, seen.event, seen.change, learnt, sources, parents)
 
 
 def _is_ours(name: str) -> bool:

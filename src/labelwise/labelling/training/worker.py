@@ -18,7 +18,6 @@ import sqlalchemy as sa
 
 from labelwise.campaign import refit_point
 from labelwise.campaign.defaults import BATCH
-from labelwise.campaign.new_labels import GuessingModel
 from labelwise.labelling.errors import ProjectFileReplaced, StoreError
 from labelwise.labelling.figures.wording import counted
 from labelwise.labelling.records import Settings, pack_reasons
@@ -51,7 +50,7 @@ from labelwise.labelling.training.chance import copies
 from labelwise.labelling.training.derived import MODEL, SIMILAR, SNAPSHOT, derived_path
 from labelwise.labelling.training.learner import Learner, Seen, report_of, standing_report
 from labelwise.labelling.training.locks import only_worker
-from labelwise.labelling.training.model_files import TrainedLabeller
+from labelwise.labelling.training.model_files import labeller_of
 from labelwise.labelling.training.similar import SimilarItems
 from labelwise.labelling.training.snapshot import take_snapshot
 from labelwise.labelling.training.vectors import ENCODING, BackgroundEncoder
@@ -493,18 +492,6 @@ class Worker:
             self._on_event(f"the model was not kept: {error}")
         self._saved_at = time.time()
         self._save_took = self._saved_at - began
-
-
-def labeller_of(learner: Learner) -> TrainedLabeller | None:
-    """The learner's model, ready for a file; None where nothing is known yet."""
-    model = None if learner.knows_nothing else learner.campaign.fitted()
-    if model is None:
-        return None
-    model = GuessingModel.of(model, learner.campaign.believe(learner.campaign.data.X[:1]))
-    seen, learnt = learner.seen, learner.campaign.learnt_labels()
-    sources, names = tuple(learner.opinions), learner.labels.names
-    parents = None if learner.tree is None else learner.tree.parents
-    return TrainedLabeller(model, names, learner.featurizer, seen.event, seen.change, learnt, sources, parents)
 
 
 def model_path(store: Store) -> Path:
