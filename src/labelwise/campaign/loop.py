@@ -23,7 +23,7 @@ from labelwise.campaign.answers import (
     start_questions,
 )
 from labelwise.campaign.defaults import START_OF, default_decision, default_model, default_strategy, is_left_open
-from labelwise.campaign.estimates import OpinionQuality
+from labelwise.campaign.estimates import OpinionQuality, worth_sweeping
 from labelwise.campaign.guard import Guard, evidence_point, strategy_evidence
 from labelwise.campaign.new_labels import (
     GuessLearner,
@@ -347,7 +347,8 @@ class Campaign:
         rng = np.random.default_rng([self.random_state, len(self._book), 2])
         seconds = np.asarray(self._book.seconds(self.costs, len(self._book)), dtype=np.float64)
         found = measure_standing(told, self.spent(), seconds, self._data.X, self._learner(told), self.decide, rng)
-        return found.asked_for(target_f1, worth_an_hour)
+        sweeps = worth_sweeping(self.believe(), self.labelled(), self.costs, self.learnt_labels())
+        return replace(found.asked_for(target_f1, worth_an_hour), sweeps=sweeps)
 
     def use_costs(self, costs: Costs | None, *, weigh: bool = True) -> None:
         """Count and ask by other prices from now on; None takes the strategy's, or those of short texts.

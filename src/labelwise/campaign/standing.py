@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labelwise.campaign.estimates import MicroF1, calibration, draw_items, with_interval
+from labelwise.campaign.estimates import MicroF1, SweepWorth, calibration, draw_items, with_interval
 from labelwise.posterior import LabelPosterior
 from labelwise.records.asking import check_goals
 from labelwise.records.costs import Spent
@@ -59,6 +59,8 @@ class Standing:
         What more time brings: the gain of the next hour, and the time to the F1 that was asked for.
     calibration : mapping or None
         How often labels are present, for `bins` of their probability, and the mean `error`.
+    sweeps : tuple of SweepWorth
+        Labels of which a sweep over many items is expected to bring more for the time than whole items, most first.
     advice : str
         Whether to go on, and why.
     """
@@ -75,6 +77,7 @@ class Standing:
     calibration: dict[str, Any] | None = None
     curve: LearningCurve | None = None
     outlook: Outlook | None = None
+    sweeps: tuple[SweepWorth, ...] = ()
 
     def asked_for(self, target_f1: float | None = None, worth_an_hour: float | None = None) -> Standing:
         """The same with the outlook on this F1; if you say what an hour is worth, the advice follows it."""

@@ -210,7 +210,18 @@ def standing_lines(standing: Mapping[str, Any] | None, outlook: Outlook | None =
         lines.append(f"next hour: {'not known yet' if ahead is None else f'{_points(ahead)} {_spread(ahead)}'}")
     if outlook is not None and outlook.target_f1 is not None:
         lines.append(f"goal: {to_target(outlook.target_f1, outlook.to_target)}")
+    lines += [_sweep_line(each) for each in standing.get("sweeps", ())[:1]]
     return [*lines, f"advice: {standing['advice']}"]
+
+
+def _sweep_line(worth: Mapping[str, Any]) -> str:
+    """What a page of a sweep is expected to bring.
+
+    >>> _sweep_line({"label": "rare", "found": 5.6, "seconds": 15.0, "times": 3.14})
+    'sweep: “rare” is worth a sweep, about 6 items with it on a page of 15 s, 3.1 times what whole items bring'
+    """
+    page = f"about {counted(worth['found'], 'item')} with it on a page of {duration(worth['seconds'])}"
+    return f"sweep: “{worth['label']}” is worth a sweep, {page}, {worth['times']:.1f} times what whole items bring"
 
 
 def _points(gain: Mapping[str, float]) -> str:

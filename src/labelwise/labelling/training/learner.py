@@ -200,7 +200,7 @@ def standing_report(standing: Standing, answers: int) -> dict[str, Any]:
         values = {"f1": standing.f1.value, "low": standing.f1.low, "high": standing.f1.high}
         f1 |= {name: round(value, 4) for name, value in values.items()}
     rests_on = {"items": standing.random_items, "entries": standing.random_answers, "found": standing.random_labels}
-    kept = {name: asdict(standing)[name] for name in ("over_random", "saved", "per_doubling", "advice")}
+    kept = {name: asdict(standing)[name] for name in ("over_random", "saved", "per_doubling", "sweeps", "advice")}
     return {
         "f1": {"answers": answers, **f1, **rests_on, "needed": MIN_RANDOM_ITEMS},
         "calibration": standing.calibration,
