@@ -12,7 +12,7 @@ import typer
 
 from labelwise.cli._common import ProjectPlace, check_extras, errors, opened, person, user_errors
 
-PAGE_NEEDS = ("fastapi", "uvicorn", "jinja2", "python_multipart")
+PAGE_NEEDS = ("fastapi", "uvicorn", "jinja2", "python_multipart", "markdown_it")
 
 
 def serve(

@@ -19,7 +19,7 @@ from labelwise.labelling.people import People
 from labelwise.labelling.records import TOLD, Event, Settings
 from labelwise.labelling.service import Service
 from labelwise.labelling.store import Location, Store
-from labelwise.labelling.store.engine import read_value
+from labelwise.labelling.store.engine import read_value, write_value
 from labelwise.labelling.store.events import NewEvent, add_event, last_event, move_votes, read_events, read_timings
 from labelwise.labelling.store.items import item_ids, item_names, items_by_number, show_item
 from labelwise.labelling.store.labels import (
@@ -45,7 +45,7 @@ from labelwise.labelling.training.similar import SimilarItems
 from labelwise.records.labels import Label, as_labels
 from labelwise.records.opinions import Opinions, check_opinion_name
 
-PICTURE_FOLDERS = "picture_folders"
+PICTURE_FOLDERS, GUIDELINES = "picture_folders", "guidelines"
 OWN_BLOCKS = {"images": ("colours", "edges")}  # of features that are made here; the others are names of kinds
 OWNER = "owner"  # who changes labels and adds items where no name is given
 
@@ -158,6 +158,17 @@ class ServedProject:
             folders = read_value(connection, PICTURE_FOLDERS) or ()
         base = self.store.folder or Path()
         return [str((base / folder).resolve()) for folder in folders]
+
+    def guidelines(self) -> str:
+        """How to label, for those who do, in Markdown; empty where nothing was written."""
+        with self.store.reading() as connection:
+            return str(read_value(connection, GUIDELINES) or "")
+
+    def write_guidelines(self, text: str) -> None:
+        """Say how to label, in place of what was said before. Markdown; HTML in it is shown as text."""
+        if "\0" in text:
+            raise ProjectError("the guidelines have a NUL in them; leave it out")
+        self.store.write(lambda connection: write_value(connection, GUIDELINES, text))
 
     # -- changing labels ----------------------------------------------------------------------------------------------
 

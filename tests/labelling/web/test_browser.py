@@ -281,9 +281,9 @@ def test_a_phone_shows_it_all_and_can_be_tapped(browser, ready):
             if key:
                 tab.press(key)
             assert tab.page.locator("html").evaluate("page => page.scrollWidth") <= 390
-            for button in tab.page.locator("main button:visible").all():
+            for button in tab.page.locator("main button:visible, main select:visible, header a:visible").all():
                 box = button.bounding_box()
-                assert box["height"] >= 32 and box["x"] >= 0 and box["x"] + box["width"] <= 390
+                assert box["height"] >= 44 and box["x"] >= 0 and box["x"] + box["width"] <= 390
         tab.press("m")
         tab.page.get_by_role("button", name="yes: left").tap()
         tab.page.get_by_role("button", name="Save").tap()

@@ -31,6 +31,13 @@ def project(make):
     return made
 
 
+@pytest.fixture
+def ready(make):
+    made = make()
+    made.refresh()
+    return made
+
+
 def told(project):
     return [event for event in project.events() if event.reason != "given"]
 
@@ -250,10 +257,127 @@ def test_a_tap_says_yes_of_the_label_that_it_is_on(browser, many):
     context.close()
 
 
+def test_at_400_percent_nothing_covers_the_row_that_has_the_focus(browser, many):
+    context = browser.new_context(viewport={"width": 320, "height": 256})
+    tab = LabellingTab(context, many[1])
+    tab.press("Escape")
+    for _ in range(6):
+        tab.press("ArrowDown")
+        uncovered = """() => {
+          const row = document.activeElement, { left, top, bottom } = row.getBoundingClientRect();
+          const at = (y) => row.contains(document.elementFromPoint(left + 30, y));
+          return row.matches(".row") && at(top + 3) && at(bottom - 3);
+        }"""
+        assert tab.page.evaluate(uncovered)
+    assert tab.page.locator("html").evaluate("page => page.scrollWidth") <= 320
+    context.close()
+
+
 def test_a_new_item_is_announced(context, many):
     tab = LabellingTab(context, many[1])
     told = tab.page.inner_text("#announced")
     assert tab.item in told and tab.page.inner_text("#text") in told and f"{len(MANY)} open labels" in told
+
+
+# -- what labels mean, guidelines, and a person's own keys -------------------------------------------------------------
+
+
+def test_what_a_label_means_is_shown_and_it_may_have_a_key_of_its_own(context, many):
+    project, address = many
+    tab = LabellingTab(context, address)
+    item = tab.item
+    tab.press(*"tyre")
+    assert tab.page.inner_text("#about") == "Round." and tab.page.inner_text(".row .path") == "engine"
+    tab.press("Alt+i")
+    told = tab.page.inner_text("#meaning")
+    assert all(words in told for words in ("wheel", "engine", "Round.", "tyre", "a flat tyre"))
+    tab.page.fill("#own-key", "s")
+    tab.page.press("#own-key", "Tab")
+    assert tab.page.inner_text("#own-key-trouble") == "“s” does something already: skip."
+    tab.page.fill("#own-key", "w")
+    tab.page.press("#own-key", "Tab")
+    tab.page.keyboard.press("Escape")
+    tab.press("Escape", "Alt+w")
+    assert chosen(tab) == ["wheel"]
+    tab.press("Enter")
+    tab.wait_for_saved(1)
+    assert stored(project) == (item, {"wheel": True})
+    tab.page.reload()
+    tab.wait_for_question()
+    tab.press("Alt+w")  # it is kept
+    assert chosen(tab) == ["wheel"] and tab.errors == []
+
+
+def test_single_keys_are_switched_off_and_changed(context, many):
+    project, address = many
+    tab = LabellingTab(context, address)
+    item, first = tab.item, found(tab)[0]
+    tab.press("?")
+    tab.page.uncheck("#single-keys")
+    tab.page.keyboard.press("Escape")
+    tab.press("1")  # text, as every character is now
+    assert chosen(tab) == [] and tab.page.input_value("#search") == "1"
+    tab.press("Escape", "Escape", "a", "s", "z", "m", "2")
+    assert chosen(tab) == [] and tab.item == item and tab.page.is_visible("#whole")
+    tab.page.click("#help-open")
+    tab.page.check("#single-keys")
+    accept = tab.page.locator("#own-keys input[data-command=accept]")
+    accept.fill("x")
+    accept.press("Tab")
+    assert tab.page.inner_text("#key-trouble") == "“x” does something already: reject." and accept.input_value() == "a"
+    accept.fill("!")
+    accept.press("Tab")
+    tab.page.keyboard.press("Escape")
+    tab.press("Escape", "a")
+    assert chosen(tab) == []
+    tab.press("!", "Enter")
+    tab.wait_for_saved(1)
+    assert first in LIKELY and stored(project) == (item, dict.fromkeys(LIKELY, True))
+
+
+def test_labels_are_a_tree_that_keys_open_and_close(context, many):
+    project, address = many
+    tab = LabellingTab(context, address)
+    item = tab.item
+    tab.page.select_option("#group-by", "tree")
+    assert tab.page.locator("summary").all_inner_texts() == ["engine · 2", "python · 2"]
+    assert found(tab)[-4:] == ["engine", "wheel", "python", "python/web"]
+    tab.page.focus("#search")
+    tab.press("Escape")
+    for _ in range(len(found(tab)) + 1):
+        tab.press("ArrowDown")  # to the last one
+    tab.press("ArrowLeft")
+    assert tab.page.inner_text("summary[data-here]") == "python · 2" and "python/web" not in found(tab)
+    tab.press("ArrowUp", "y", "ArrowUp", "ArrowUp", "ArrowUp", "ArrowLeft")
+    assert "wheel" not in found(tab)
+    tab.press("ArrowRight", "ArrowDown", "u", "Enter")
+    tab.wait_for_saved(1)
+    assert stored(project) == (item, {"wheel": True, "engine": None})
+
+
+def test_guidelines_are_shown_beside_the_item_and_run_nothing(context, ready):
+    attack = (
+        "<img src=x onerror=\"document.title='taken over'\"> [run](javascript:alert(1)) ![x](https://example.org/x.png)"
+    )
+    with serving(ready) as address:
+        tab = LabellingTab(context, address)
+        assert not tab.page.locator("#guidelines-open").count()
+        tab.page.goto(f"{address}/vocabulary")
+        tab.page.get_by_label("How to label").fill(f"# How\n\n* *first* thing\n\n{attack}")
+        tab.page.get_by_role("button", name="Save guidelines").click()
+        tab.page.goto(f"{address}/label")
+        tab.wait_for_question()
+        tab.press("g")
+        panel = tab.page.locator("#guidelines")
+        assert panel.locator("h1").inner_text() == "How" and panel.locator("li em").inner_text() == "first"
+        assert panel.locator("img, script").count() == 0 and "onerror" in panel.inner_text()
+        assert [link.get_attribute("href") for link in panel.locator("a").all()] == ["https://example.org/x.png"]
+        tab.page.reload()
+        tab.wait_for_question()
+        assert panel.is_visible() and tab.page.title() != "taken over"
+        tab.press("g", "1", "Enter")
+        tab.wait_for_saved(1)
+        assert not panel.is_visible()
 
 
 def test_one_typo_is_found_as_by_brute_force(context, many):

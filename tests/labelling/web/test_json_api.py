@@ -249,3 +249,16 @@ def test_how_long_others_take_is_for_admins(project, sign_in):
     pages = {who: person.get("/progress").text.partition("<h2>Time</h2>")[2] for who, person in people.items()}
     table = {who: page.partition("</table>")[0] for who, page in pages.items()}
     assert "ann" in table["ann"] and "bob" not in table["ann"] and "bob" in table["eve"]
+
+
+def test_labels_come_with_what_they_mean_and_how_common_they_are(alone, project):
+    project.describe_labels([{"name": "low", "description": "Below.", "aliases": ["deep"]}])
+    project.tell([Answer(f"p{i}", {"left": True, "low": i > 0}) for i in range(3)], who="ann")
+    project.refresh()
+    found = {each["name"]: each for each in alone.get("/api/labels").json()}
+    assert {name: each["items"] for name, each in found.items()} == {"left": 3, "low": 2, "far": 0}
+    assert (found["low"]["description"], found["low"]["aliases"], found["far"]["description"]) == (
+        "Below.",
+        ["deep"],
+        "",
+    )

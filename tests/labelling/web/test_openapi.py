@@ -15,7 +15,7 @@ from labelwise.labelling.web.server import create_app
 schemathesis = pytest.importorskip("schemathesis", reason="needs schemathesis, a test dependency")
 MADE_UP = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 OURS = tuple(f"/api/{name}" for name in ("ask", "answer", "answer_item", "skip", "skip_item", "undo", "renew"))
-OURS += ("/api/status", "/api/session")
+OURS += ("/api/status", "/api/session", "/api/labels")
 
 
 @pytest.fixture(scope="module")

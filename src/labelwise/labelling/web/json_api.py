@@ -14,6 +14,8 @@ from labelwise.labelling.figures.status import status_of
 from labelwise.labelling.leases import NOTHING, WITH_OTHERS, held_most
 from labelwise.labelling.records import Lease, Verified
 from labelwise.labelling.served import ServedProject
+from labelwise.labelling.store.labels import read_labels
+from labelwise.labelling.store.trainings import last_good
 from labelwise.labelling.training.locks import worker_is_running
 from labelwise.labelling.web.access import CurrentUser, TheProject
 from labelwise.labelling.web.label_view import shown_question
@@ -131,9 +133,10 @@ class ShownLabel(BaseModel):
 
 
 class LabelMeaning(BaseModel):
-    """What was said of a label."""
+    """A label in use and what was said of it."""
 
     name: str
+    items: int = Field(default=0, description="Items that are known to have it")
     description: str = ""
     examples: list[str] = Field(default_factory=list)
     keywords: list[str] = Field(default_factory=list)
@@ -256,8 +259,12 @@ def renew(body: Renewed, user: CurrentUser, project: TheProject) -> dict[str, fl
 
 @router.get("/labels")
 def labels(user: CurrentUser, project: TheProject) -> list[LabelMeaning]:
-    """What labels mean: those of which more than their name is known."""
-    return [LabelMeaning(**said) for label in project.labels() if len(said := label.as_dict()) > 1]
+    """The labels in use: how common they were at the last training, and what they mean."""
+    with project.store.reading() as connection:
+        good, known = last_good(connection), read_labels(connection)
+    counts = {} if good is None else (good.report or {}).get("labels", {})
+    items = {name: counts.get(str(number), [0])[0] for number, name in zip(known.ids, known.names, strict=True)}
+    return [LabelMeaning(**label.as_dict(), items=items.get(label.name, 0)) for label in project.labels()]
 
 
 @router.get("/status")

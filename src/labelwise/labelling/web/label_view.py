@@ -14,6 +14,8 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, HTTPException, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
+from markdown_it import MarkdownIt
+from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 
 from labelwise.labelling.errors import ProjectError, StoreError
@@ -47,7 +49,22 @@ WHY = {
     "cold start": "Nothing is known yet: the first questions are drawn at random.",
     "overlap": "A second opinion: somebody else answers this too, to see how far you agree.",
 }
+COMMANDS = {  # what a key may do, as the page calls it and in words
+    "yes": "yes to the current label",
+    "no": "no to it",
+    "unsure": "unsure about it",
+    "accept": "yes to all above the line",
+    "reject": "reject the current label",
+    "find": "find a label",
+    "about": "what the current label means",
+    "guidelines": "guidelines",
+    "skip": "skip",
+    "undo": "undo",
+    "mode": "other mode",
+    "help": "keys",
+}
 router = APIRouter(include_in_schema=False)
+_markdown = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")  # what is HTML stays text
 
 
 @router.get("/")
@@ -60,7 +77,10 @@ def label(request: Request, user: CurrentUser, project: TheProject) -> Response:
     if not user.may_answer:
         return RedirectResponse("/progress", 303)
     shown: dict[str, Any] = {"lease_seconds": project.settings.lease_seconds, "most_verified": MOST_ALSO}
-    return render(request, "label.html.jinja", identity=project.identity, **shown)
+    guidelines = Markup(_markdown.render(project.guidelines()))
+    return render(
+        request, "label.html.jinja", identity=project.identity, guidelines=guidelines, commands=COMMANDS, **shown
+    )
 
 
 @router.get("/help")

@@ -99,6 +99,7 @@ class LabelsPage:
             meanings={name: Label(name) for name in names} | {label.name: label for label in self.project.labels()},
             starts={name: _hint(said) for name, said in labels.starts.items()},
             implies_parent=self.project.implies_parent,
+            guidelines=self.project.guidelines(),
             changes=said[:LISTED],
             trouble=trouble,
             filled=filled or {"name": "", "like": "", "examples": ""},
@@ -147,6 +148,12 @@ def describe(
 def imply(user: AdminUser, page: ThePage, implies: Name = "") -> Response:
     """Say whether a label implies its parent."""
     return page.changed(lambda: page.project.imply_parents(implies == "yes", who=user.name))
+
+
+@router.post("/vocabulary/guidelines")
+def guidelines(user: AdminUser, page: ThePage, text: Lines = "") -> Response:
+    """Say how to label."""
+    return page.changed(lambda: page.project.write_guidelines(text.replace("\r\n", "\n")))
 
 
 @router.get("/vocabulary/change")

@@ -1,15 +1,14 @@
 // One by one: a label that is there although nobody asked about it is found by typing, and added.
 
 import { percent } from "./labels.js";
-import { LabelSearch, isNewSearch } from "./search.js";
+import { isNewSearch } from "./search.js";
 
 const MOST = 6; // labels shown of those found
 
 export class AddBox {
-  // on: {rows(): the labels that may be added, names(label), add(name): whether it was, enter(event), leave()}
+  // on: {rows(): the labels that may be added, finder, add(name): whether it was, enter(event), leave()}
   constructor(on) {
     this.on = on;
-    this.finder = new LabelSearch(on.names);
     this.search = document.getElementById("add");
     this.live = document.getElementById("add-found");
     this.hits = document.getElementById("add-hits");
@@ -22,7 +21,7 @@ export class AddBox {
   }
 
   found() {
-    return this.finder.find(this.on.rows(), this.search.value);
+    return this.on.finder.find(this.on.rows(), this.search.value);
   }
 
   find() {

@@ -6,6 +6,7 @@ import { announce, markFor, showItem } from "./item.js";
 import { Keys } from "./keys.js";
 import { LabelList, percent } from "./labels.js";
 import { Failure, Outbox, Server, storage } from "./outbox.js";
+import { Guidelines, KeySettings, MeaningDialog } from "./settings.js";
 
 const $ = (id) => document.getElementById(id);
 const { project, who, leaseSeconds, mostVerified } = document.body.dataset;
@@ -83,12 +84,15 @@ const list = new LabelList(
   keys,
   meanings,
 );
+const meaningDialog = new MeaningDialog(keys, meanings, () => list.draw());
+const guidelines = new Guidelines(remembered("guidelines"));
+new KeySettings(keys, () => state.questions.length && isWhole() && list.draw());
 const addBox = new AddBox({
   rows: () => {
     const said = marks();
     return state.questions.length ? labelsOf(state.item).filter(({ name }) => !(name in said)) : [];
   },
-  names: (label) => list.namesOf(label),
+  finder: list.finder,
   add: (name) => addLabel(name),
   enter: (event) => enter(event),
   leave: () => $("asked").focus({ preventScroll: true }),
@@ -728,6 +732,8 @@ const ANYWHERE = {
   undo,
   mode: () => setMode(isWhole() ? "single" : "whole"),
   help: () => $("help").showModal(),
+  about: () => openMeaning(),
+  guidelines: () => guidelines.toggle(),
 };
 const MOVES = ["ArrowDown", "ArrowUp", "ArrowLeft", "ArrowRight", "Tab"];
 
@@ -751,10 +757,24 @@ document.addEventListener("keydown", (event) => {
   if (!pressesItself && dispatch(key, event)) event.preventDefault();
 });
 
+// A page of a long text, or of the window where the item has no frame of its own.
+function scrollItem(pages) {
+  const item = document.querySelector(".item");
+  const frame = item.scrollHeight > item.clientHeight + 1 ? item : window;
+  frame.scrollBy({ top: 0.9 * pages * (frame.clientHeight ?? innerHeight) });
+}
+
+// What the label that one is on, or asked about, means.
+function openMeaning() {
+  const name = isWhole() ? list.place?.dataset.name : $("asked").textContent;
+  if (state.questions.length && name) meaningDialog.open(name, list.pathOf(name));
+}
+
 // Do what a key says; whether it says anything.
 function dispatch(key, event) {
   const anywhere = ANYWHERE[keys.command(key)];
   if (anywhere) anywhere();
+  else if (key === "PageDown" || key === "PageUp") scrollItem(key === "PageDown" ? 1 : -1);
   else if (key === "Enter" && (state.also || !isWhole())) enter(event);
   else if (!state.questions.length) return false;
   else return state.also ? alsoKey(key) : isWhole() ? list.key(key, event) : stepKey(key);
@@ -768,6 +788,9 @@ $("rest").addEventListener("change", showActions);
 $("mode-whole").addEventListener("click", () => setMode("whole"));
 $("mode-single").addEventListener("click", () => setMode("single"));
 $("help-open").addEventListener("click", () => $("help").showModal());
+for (const dialog of document.querySelectorAll("dialog")) {
+  dialog.addEventListener("close", () => state.questions.length && isWhole() && !state.also && list.focus());
+}
 $("also").addEventListener("click", (event) => {
   const button = event.target.closest("button[data-place]");
   if (button) toggleAlso(Number(button.dataset.place));
@@ -784,7 +807,8 @@ async function learnMeanings() {
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
   }
-  document.documentElement.toggleAttribute("data-described", meanings.size > 0);
+  const isDescribed = [...meanings.values()].some(({ description, examples }) => description || examples.length);
+  document.documentElement.toggleAttribute("data-described", isDescribed);
   if (meanings.size && state.questions.length && isWhole()) list.renew();
 }
 

@@ -32,7 +32,7 @@ export class LabelList {
     this.on = on;
     this.keys = keys;
     this.meanings = meanings;
-    this.finder = new LabelSearch((name) => this.namesOf(name));
+    this.finder = new LabelSearch((name) => this.namesOf(name), (name) => meanings.get(name)?.items ?? 0);
     for (const [name, id] of Object.entries({ box: "groups", search: "search", by: "group-by", live: "found", tray: "tray", chosen: "chosen", about: "about" })) {
       this[name] = document.getElementById(id);
     }
@@ -168,10 +168,11 @@ export class LabelList {
   branches(node, path, pathOf) {
     const heads = new Map(node.rows.map((row) => [pathOf(row.name).at(-1), row]).filter(([part]) => node.nodes.has(part)));
     const own = node.rows.filter((row) => ![...heads.values()].includes(row));
-    const folds = [...node.nodes].map(([part, { rows, nodes }]) => {
+    const below = [...node.nodes].sort(([a], [b]) => a.localeCompare(b));
+    const folds = below.map(([part, { rows, nodes }]) => {
       const head = heads.get(part);
-      const below = { rows: head ? [head, ...rows] : rows, nodes };
-      return this.fold([...path, part].join(" › "), [part, below, pathOf], allRows(below), true);
+      const branch = { rows: head ? [head, ...rows] : rows, nodes };
+      return this.fold([...path, part].join(" › "), [part, branch, pathOf], allRows(branch), true);
     });
     return [...(own.length ? [this.list(own)] : []), ...folds];
   }
@@ -344,8 +345,7 @@ export class LabelList {
 
   showState() {
     const isBare = isCoarse.matches || !this.keys.single;
-    const find = `Type to find; digits choose; ${ALT} + letter is a key`;
-    this.search.placeholder = isBare ? "Find a label" : this.inBox ? find : `Find a label  ( ${this.keys.of("find")} )`;
+    this.search.placeholder = isBare ? "Find a label" : this.inBox ? "Type to find, digits choose" : `Find a label  ( ${this.keys.of("find")} )`;
     for (const key of this.box.querySelectorAll(".accept-key")) key.textContent = this.inBox ? "Space" : this.keys.of("accept");
     document.documentElement.dataset.alt = this.inBox && !isBare ? `${ALT} ` : "";
   }

@@ -1,5 +1,6 @@
 // Finding a label by a few letters: exact names first, then names that begin so, then words in them, then one typo; of
-// those that match equally well the likelier comes first. Other names of a label, and the labels above it, count, too.
+// those that match equally well the likelier comes first, then the one that more items have. Other names of a label, and
+// the labels above it, count, too.
 
 const EXACT = 0, PREFIX = 1, WORD = 2, PART = 3, TYPO = 4, NONE = 5;
 const LEAST_TYPO = 4; // letters from which one may be wrong
@@ -34,9 +35,10 @@ function indexed(text) {
 }
 
 export class LabelSearch {
-  // names: (label) => every text that stands for it, its own name first
-  constructor(names) {
+  // names: (label) => every text that stands for it, its own name first; number: (label) => of items that have it
+  constructor(names, number) {
     this.names = names;
+    this.number = number;
     this.index = new Map();
   }
 
@@ -47,8 +49,12 @@ export class LabelSearch {
     return rows
       .map((row, place) => ({ row, place, rank: Math.min(...this.indexOf(row.name).map((name) => match(name, typed))) }))
       .filter(({ rank }) => rank < NONE)
-      .sort((a, b) => a.rank - b.rank || (b.row.p ?? -1) - (a.row.p ?? -1) || a.place - b.place)
+      .sort((a, b) => a.rank - b.rank || (b.row.p ?? -1) - (a.row.p ?? -1) || this.commoner(a, b) || a.place - b.place)
       .map(({ row }) => row);
+  }
+
+  commoner(a, b) {
+    return this.number(b.row.name) - this.number(a.row.name);
   }
 
   indexOf(label) {

@@ -1,0 +1,354 @@
+"""How many keys and seconds a person needs to tag an item with 3 of 400 labels on the labelling page.
+
+    python benchmarks/tagging.py [--quick]
+
+A scripted person presses real keys in Chromium and looks at what is on screen. Seconds are those of the keystroke-level
+model (Card, Moran and Newell 1980), without reading the item: 0.28 s for each key (Alt with a letter is two) and 1.35 s
+for each mental step. There is one step for each item, one for each label that is picked or removed by itself, and one
+for accepting all labels above the line. The person takes the way that needs the fewest seconds: accept the line and
+remove what is wrong, or pick one by one. A label whose key is in sight is picked by it. Any other is found by the
+beginning of its name or of one of its words, whichever needs the fewest keys, with the arrow down to it if that is
+shorter than more letters. What is stored must be what the person meant, or the script fails.
+
+* with suggestions: 30 items that the model has beliefs about.
+* without: the same items as if they were of the random share, where nothing is suggested.
+* chosen_visible: share of the chosen labels that are on screen, uncovered, when the item is saved.
+* recall: a person who forgets each label with probability 1/5 when picking, who never accepts a line, and who says yes
+  to a forgotten label when "Also?" asks about it.
+
+Texts and labels are those items of eurlex57k with exactly 3 of its 400 labels, from LABELWISE_SHARED_DATA or from
+../shared/data beside the repository; where it is absent, made-up texts. The last line printed is one JSON object. Needs
+playwright and a Chromium.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import re
+import shutil
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import uvicorn
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from labelwise import Label, LabelData
+from labelwise.labelling import Project
+from labelwise.labelling.store.engine import write_value
+from labelwise.labelling.store.schema import questions
+from labelwise.labelling.web.reach import Reach
+from labelwise.labelling.web.server import create_app, server_config
+from labelwise.records.asking import CONTROL
+
+KEY, STEP = 0.28, 1.35  # seconds
+PICKED = 3  # labels of each item
+SIZES = {"quick": (120, 60, 5), "full": (700, 600, 30)}  # items, those known before, those tagged
+FORGOTTEN = 0.2
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+ARGUMENTS = ["--no-sandbox", "--headless", "--disable-gpu", "--disable-quic", "--no-first-run"]
+ARGUMENTS += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+VIEWPORT = {"width": 1280, "height": 800}
+IN_SIGHT = """() => {
+  const bar = document.getElementById("actions").getBoundingClientRect().top;
+  const rows = [...document.querySelectorAll(".groups .row")].filter((row) => {
+    const { top, bottom, height } = row.getBoundingClientRect();
+    return height > 0 && top >= 0 && bottom <= bar;
+  });
+  const line = document.querySelector(".groups .line");
+  const isAbove = (row) => line !== null && (row.compareDocumentPosition(line) & Node.DOCUMENT_POSITION_FOLLOWING) > 0;
+  return {
+    keys: Object.fromEntries(rows.map((row) => [row.dataset.name, row.querySelector(".key").textContent])),
+    above: [...document.querySelectorAll(".groups .row")].filter(isAbove).map((row) => row.dataset.name),
+  };
+}"""
+FOUND = "() => [...document.querySelectorAll('.groups .row')].map((row) => row.dataset.name)"
+TYPE = """(text) => {
+  const box = document.getElementById("search");
+  box.value = text;
+  box.dispatchEvent(new Event("input"));
+}"""  # to look what would be found; what counts is typed
+MOST_TYPED = 10
+VISIBLE = """() => [...document.querySelectorAll("#chosen .chip")].map((chip) => {
+  const { left, top, right, bottom } = chip.getBoundingClientRect();
+  if (top < 0 || left < 0 || bottom > innerHeight || right > innerWidth) return false;
+  return chip.contains(document.elementFromPoint((left + right) / 2, (top + bottom) / 2));
+})"""
+
+
+@dataclass
+class Tally:
+    """What tagging took."""
+
+    keys: list[int] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    search_keys: list[int] = field(default_factory=list)  # of each search, without Enter
+    visible: list[bool] = field(default_factory=list)  # each chosen label, at saving
+    accepted: int = 0  # items whose line was accepted
+    found: int = 0  # true labels that were stored
+    wanted: int = 0
+
+
+class Person:
+    """Somebody who knows the labels of every item, and presses the keys that bring them fastest."""
+
+    def __init__(self, page: Page, tally: Tally) -> None:
+        self.page = page
+        self.tally = tally
+        self.keys = self.steps = 0
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+            self.keys += key.count("+") + 1
+
+    def begin(self) -> str:
+        self.page.wait_for_selector("html[data-ready]", timeout=60_000)
+        self.keys, self.steps = 0, 1
+        return str(self.page.inner_text("#item-name"))
+
+    def pick(self, wanted: Sequence[str], *, may_accept: bool = True) -> None:
+        sight = self.page.evaluate(IN_SIGHT)
+        keys = {name: presses(key) for name, key in sight["keys"].items() if key}
+        above, left = set(sight["above"]), list(wanted)
+        wrong = [name for name in above if name not in wanted]
+        one_by_one = sum(STEP + KEY * len_of(keys.get(name)) for name in wanted if name in above)
+        at_once = STEP + KEY + sum(STEP + KEY * len_of(keys.get(name)) for name in wrong)
+        if may_accept and above and at_once < one_by_one and all(name in keys for name in wrong):
+            self.steps += 1 + len(wrong)
+            self.press("Space", *(keys[name] for name in wrong))
+            self.tally.accepted += 1
+            left = [name for name in wanted if name not in above]
+        for name in sorted(left, key=lambda name: name not in keys):
+            self.steps += 1
+            if name in keys:
+                self.press(keys[name])
+            else:
+                self.search(name)
+
+    def search(self, name: str) -> None:
+        """Type the beginning that needs the fewest keys, and go down to the label if it is not the first."""
+        text, place = self.shortest(name)
+        self.press(*(["/"] if text[0].isdigit() else []))
+        self.press(*("Space" if letter == " " else letter for letter in text))
+        assert self.page.evaluate(FOUND)[place] == name
+        self.press(*["ArrowDown"] * place)
+        self.tally.search_keys.append(len(text) + place)
+        self.press("Enter")
+
+    def shortest(self, name: str) -> tuple[str, int]:
+        best = (99, name, 0)
+        for word in {name, *re.findall(r"[^\W_]+", name)}:
+            for end in range(1, min(len(word), MOST_TYPED) + 1):
+                self.page.evaluate(TYPE, word[:end].rstrip())
+                found = self.page.evaluate(FOUND)
+                if name in found:
+                    best = min(best, (end + found.index(name), word[:end], found.index(name)))
+        self.page.evaluate(TYPE, "")
+        return best[1:]
+
+    def save(self, number: int) -> None:
+        self.page.wait_for_timeout(300)  # as long as a mental step at least
+        self.tally.visible += self.page.evaluate(VISIBLE)
+        self.press("Enter" if self.page.locator("#chosen .chip").count() else "Shift+Enter")
+        self.tally.keys.append(self.keys)
+        self.tally.seconds.append(KEY * self.keys + STEP * self.steps)
+
+    def say_also(self, true: Sequence[str]) -> None:
+        """Labels that were forgotten are recognised."""
+        self.page.wait_for_timeout(350)
+        names = [name.split(" ", 1)[1] for name in self.page.locator("#also-labels button").all_inner_texts()]
+        for place, name in enumerate(names):
+            if name in true:
+                self.press(str(place + 1))
+        self.press("Enter")
+
+
+def presses(key: str) -> str:
+    return key if key.isdigit() else f"Alt+{key}"  # as it is in the box
+
+
+def len_of(key: str | None) -> int:
+    return 2 if key is None or "+" in key else 1
+
+
+def tag(browser: Browser, project: Project, truth: dict[str, list[str]], items: int, *, forget: bool = False) -> Tally:
+    """Tag so many items; what was stored is compared with what was meant."""
+    tally, rng, meant = Tally(), np.random.default_rng(0), {}
+    context = browser.new_context(viewport=VIEWPORT)
+    page = context.new_page()
+    with serving(project) as address:
+        page.goto(address)
+        page.wait_for_selector("#desk:not([hidden])", timeout=60_000)
+        person = Person(page, tally)
+        for number in range(1, items + 1):
+            item = person.begin()
+            true = truth[item]
+            picked = [name for name in true if not forget or rng.random() >= FORGOTTEN]
+            person.pick(picked, may_accept=not forget)
+            person.save(number)
+            if forget and page.locator("#also").is_visible():
+                person.say_also(true)
+            page.wait_for_selector(f'#saved[data-saved="{number}"]', timeout=60_000)
+            meant[item] = picked
+    context.close()
+    stored: dict[str, set[str]] = {}
+    for event in project.events():
+        if event.reason != "given" and event.kind == "answer":
+            stored.setdefault(event.item, set()).update(name for name, value in event.values.items() if value)
+    for item, picked in meant.items():
+        if not set(picked) <= stored[item] <= set(truth[item]) or (not forget and stored[item] != set(picked)):
+            raise SystemExit(f"meant {picked} of {item}, stored {sorted(stored[item])}")
+        tally.found += len(stored[item])
+        tally.wanted += len(truth[item])
+    return tally
+
+
+@contextmanager
+def serving(project: Project) -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    app = create_app(project, local_user="me")
+    server = uvicorn.Server(server_config(app, Reach(), port))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{port}/local/{app.state.site.local_secret}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+# -- what is tagged ----------------------------------------------------------------------------------------------------
+
+
+def data_folder() -> Path:
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    return Path(os.environ.get("LABELWISE_SHARED_DATA", beside))
+
+
+def texts_and_labels() -> tuple[str, list[tuple[str, list[str]]], list[Label]]:
+    """The name of the set, its items with exactly three labels, and all its labels."""
+    folder = data_folder() / "eurlex57k"
+    if not folder.is_dir():
+        return made_up()
+    with gzip.open(folder / "items.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    described = json.loads((folder / "labels.json").read_text(encoding="utf-8"))
+    labels = [Label(name, description=text) for name, text in described.items()]
+    return "eurlex57k", [(row["text"], row["labels"]) for row in rows if len(set(row["labels"])) == PICKED], labels
+
+
+def made_up(n_items: int = 1500, n_labels: int = 400) -> tuple[str, list[tuple[str, list[str]]], list[Label]]:
+    """Texts of which two words in three are of their labels; names are two syllables each and say nothing."""
+    rng = np.random.default_rng(0)
+    parts = ["ba", "co", "di", "fu", "ga", "he", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "va", "we", "xi", "zo"]
+    words = [f"{a}{b}{c}" for a in parts for b in parts for c in parts]
+    rng.shuffle(words)
+    names = [f"{a} {b}" for a, b in zip(words[:n_labels], words[n_labels : 2 * n_labels], strict=True)]
+    own = np.reshape(words[2 * n_labels : 8 * n_labels], (n_labels, 6))
+    shares = 1 / (10 + np.arange(n_labels))
+    items = []
+    for _ in range(n_items):
+        labels = rng.choice(n_labels, PICKED, replace=False, p=shares / shares.sum())
+        text = [*rng.choice(own[labels].ravel(), 20), *rng.choice(words, 10)]
+        items.append((" ".join(text), [names[label] for label in labels]))
+    return "made up", items, [Label(name) for name in names]
+
+
+def make_project(
+    place: Path, items: list[tuple[str, list[str]]], labels: list[Label], known: int, **settings: Any
+) -> None:
+    names = [label.name for label in labels]
+    column = {name: place for place, name in enumerate(names)}
+    Y = np.zeros((len(items), len(names)), dtype=bool)
+    for row, (_, tags) in enumerate(items):
+        Y[row, [column[name] for name in tags]] = True
+    observed = np.repeat(np.arange(len(items)) < known, len(names)).reshape(Y.shape)
+    data = LabelData.from_arrays(
+        np.zeros((len(items), 1)),
+        Y & observed,
+        observed=observed,
+        labels=labels,
+        items=[{"text": text} for text, _ in items],
+        item_ids=[f"T{row:04d}" for row in range(len(items))],
+    )
+    with Project.create(place, data, text="text", ready=60, **settings) as project:
+        project.refresh(encode=False)
+
+
+def with_also(place: Path) -> Project:
+    """The same project with "Also?"; nothing is learnt anew."""
+    with Project(place) as project, project.store.writing() as connection:
+        write_value(connection, "settings", asdict(replace(project.settings, verify=True)))
+    return Project(place)
+
+
+def as_drawn(place: Path) -> Project:
+    """The same project with the same questions, as if they were of the random share."""
+    with Project(place) as project, project.store.writing() as connection:
+        connection.execute(questions.update().values(reason=CONTROL))
+    return Project(place)
+
+
+def mean(values: Sequence[float]) -> float | None:
+    return round(float(np.mean(values)), 2) if len(values) else None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="few items, for a look whether it works")
+    n_items, known, tagged = SIZES["quick" if parser.parse_args().quick else "full"]
+    if CHROMIUM is None:
+        raise SystemExit("there is no Chromium on this machine to measure with")
+    name, items, labels = texts_and_labels()
+    chosen = [items[row] for row in np.random.default_rng(0).permutation(len(items))[:n_items]]
+    truth = {f"T{row:04d}": sorted(set(tags)) for row, (_, tags) in enumerate(chosen)}
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        places = [Path(folder) / f"{name}.db" for name in ("with", "also", "without")]
+        make_project(places[0], chosen, labels, known, control=0.0, start=0)
+        shutil.copy(places[0], places[1])
+        shutil.copy(places[0], places[2])
+        with Project(places[0]) as project:
+            helped = tag(browser, project, truth, tagged)
+        with as_drawn(places[2]) as project:
+            alone = tag(browser, project, truth, tagged)
+        with with_also(places[1]) as project:
+            forgetful = tag(browser, project, truth, tagged, forget=True)
+        browser.close()
+    figures = {
+        "set": name,
+        "labels": len(labels),
+        "known_items": known,
+        "tagged_items": tagged,
+        "seconds_with_suggestions": mean(helped.seconds),
+        "keys_with_suggestions": mean(helped.keys),
+        "lines_accepted": helped.accepted,
+        "searches_with_suggestions": len(helped.search_keys),
+        "seconds_without": mean(alone.seconds),
+        "keys_without": mean(alone.keys),
+        "keys_per_search_without": mean(alone.search_keys),
+        "chosen_visible": mean([*helped.visible, *alone.visible, *forgetful.visible]),
+        "recall_forgetting_a_fifth": round(1 - FORGOTTEN, 2),
+        "recall_with_also": round(forgetful.found / forgetful.wanted, 3),
+        "sweep_seconds_per_picture": None,
+    }
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()
