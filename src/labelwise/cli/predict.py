@@ -73,8 +73,14 @@ def predict(
     with opened(project, **CSV) as found:
         at_least_one("--top", top)
         with writing_predictions(out, raw_csv=raw_csv) as append:  # first: what cannot be written is told at once
-            options = csv_options(encoding, delimiter) | {"opinions": [_read_opinions(each) for each in opinions or ()]}
-            predicted = found.predict(items, id=id, threshold=threshold, every_label=every_label, **options)
+            predicted = found.predict(
+                items,
+                id=id,
+                threshold=threshold,
+                every_label=every_label,
+                opinions=[_read_opinions(each) for each in opinions or ()],
+                **csv_options(encoding, delimiter),
+            )
             names = predicted.label_names
             there = np.array([name not in set(predicted.left_out) for name in names], dtype=bool)
             append(prediction_columns(predicted.ids, predicted.sets, predicted.probabilities, names, top or 0, there))
