@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "_peers"))
@@ -98,11 +99,17 @@ def of_time_saving(figures: dict[str, Any]) -> Tables:
         [which.replace("_", " ").replace(":", ", "), *(_short(row[key]) for key in ("median", "worst"))]
         for which, row in figures["by_list"]["default"].items()
     ]
-    others = [[arm, _short(row["median"]), _short(row["worst"])] for arm, row in figures["arms_over_sets"].items()]
+    others = []
+    for arm, row in figures["arms_over_sets"].items():
+        first = [float("inf") if each["by_seed"][0] is None else each["by_seed"][0] for each in arms[arm].values()]
+        seeds = max(figures["runs"][arm].values())
+        others.append([arm, _short(row["median"]), _short(row["worst"]), _short(median(first)), str(seeds)])
     return {
         "time saving": table(head, rows),
         "time saving lists": table(["price list", "median share", "worst share"], lists),
-        "time saving arms": table(["campaign", "median share", "worst share"], others),
+        "time saving arms": table(
+            ["campaign", "median share", "worst share", "median of the first seed", "seeds"], others
+        ),
         "time saving seeds": f"{figures['seeds']} seeds; {figures['sets_worse_than_random']} of {figures['sets']} sets"
         " worse than random beyond noise.",
     }
@@ -169,7 +176,7 @@ def _rule(name: str) -> str:
 
 
 def _short(value: float | None) -> str:
-    return "—" if value is None else f"{value:.2f}".removeprefix("0")
+    return "—" if value is None or value == float("inf") else f"{value:.2f}".removeprefix("0")
 
 
 def _points(row: dict[str, float]) -> str:
