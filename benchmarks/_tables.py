@@ -240,7 +240,8 @@ def of_costs(saved: Mapping[str, dict[str, Any]]) -> Tables:
             f"{online['stream_peak_gib'] + online['stream_weights_gib']:.2f}",
         ],
         [
-            f"`LabelCovariance` with `LabelMixtureGP`: 10 of {_count(mixture['pool_items'])} items, 300 labels",
+            "`LabelCovariance` with `LabelMixtureGP`:"
+            f" 10 of 500 drawn from {_count(mixture['pool_items'])} items, 300 labels",
             _seconds(mixture["pool_100k_seconds_default"]),
             "",
         ],
