@@ -57,6 +57,7 @@ FROM = 100  # items, from which on two arms are compared
 NAMED, EARLY = "named", (0, 6, 12, 20)  # rounds of the campaign that knows names, before those of all
 WITH_VECTORS = ("goemotions", "movies_omdb", "valueeval", "cei_exposure")
 SETS_OF = {NAMED: (*BAGS, *TEXTS), "named_usual": (*BAGS, *TEXTS), NAMED + EMBEDDED: WITH_VECTORS}  # other arms: all
+WITH_CURVES = ("default", "random", NAMED, NAMED + EMBEDDED)  # arms whose curves are saved
 LISTS = [f"{kind}:{level}" for kind in ("short_text", "long_text", "picture") for level in ("low", "mid", "high")]
 MODEL = "semi_supervised"
 ARMS = {
@@ -174,7 +175,7 @@ def summary(name, arm, seeds):
         "precision": rounded(precision),
         "by_seed": [rounded(max(share(c, u, middle))) for c, u in zip(curves, usual, strict=True)],
         "usual": np.round(goal, 4).tolist(),
-        "curve": np.round(curve, 4).tolist(),
+        **({"curve": np.round(curve, 4).tolist()} if arm in WITH_CURVES else {}),
     }
 
 
