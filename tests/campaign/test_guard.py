@@ -73,6 +73,7 @@ def test_a_bad_strategy_is_pulled_to_random_and_scores_as_random_does():
     assert np.mean(guarded) > np.mean(at_random) - 0.03
 
 
+@pytest.mark.slow
 def test_a_good_strategy_is_left_alone():
     shares, gains = [], []
     for seed in range(10):  # what ten random items tell of a strategy is little, so single campaigns differ much

@@ -70,6 +70,7 @@ def test_a_study_file_is_run_ranked_and_reported(here):
         assert (here / "runs" / "study" / name).exists()
 
 
+@pytest.mark.slow
 def test_the_study_file_of_the_documents_runs(here):
     page = (Path(__file__).parents[2] / "docs" / "simulate.md").read_text(encoding="utf-8")
     (study,) = re.findall(r"^```toml\n(.*?)^```", page, flags=re.M | re.S)
@@ -81,6 +82,7 @@ def test_the_study_file_of_the_documents_runs(here):
     assert len(told["results"]) == 3 * 5
 
 
+@pytest.mark.slow
 def test_the_same_command_again_runs_nothing_and_says_the_same(here, monkeypatch):
     first = run("study.toml", "--jobs", "1")
     monkeypatch.setattr("labelwise.studies.study._finish", lambda *a, **k: pytest.fail("ran again"))

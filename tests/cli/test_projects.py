@@ -55,6 +55,7 @@ def answer(n: int, who: str = "ann", project: str = "p.db") -> None:
         run("tell", project, "--lease", question["lease"], *said, "--others-no", "--who", who)
 
 
+@pytest.mark.slow
 def test_status_and_report_tell_how_long_a_goal_takes(folder):
     run("new", "many.db", *MADE, "--start", 20)  # random items enough to judge by
     answer(26, project="many.db")

@@ -6,6 +6,7 @@ import itertools
 import os
 import shutil
 from collections.abc import Iterator
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -51,7 +52,7 @@ def place_of_project(request: pytest.FixtureRequest, database: str) -> str:
     kind, _, collation = database.partition("-")
     if kind == "sqlite":
         return str(request.getfixturevalue("tmp_path") / "project.db")
-    server, name = request.getfixturevalue("postgres_server"), f"project_{next(_numbers)}"
+    server, name = request.getfixturevalue("postgres_server"), f"project_{uuid4().hex}"
     try:
         address = server.collated(collation or "c")
     except NoServer as error:

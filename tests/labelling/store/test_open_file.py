@@ -315,6 +315,7 @@ def die_in_a_checkpoint(path: str, folder: Path) -> None:
     subprocess.run(command, check=True, capture_output=True)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_was_cut_short_is_no_other_file(make, tmp_path, monkeypatch):
     """The log makes the file whole: it stays beside it, and nothing that was acknowledged is lost."""
     monkeypatch.setattr(open_file, "PATIENCE", 0.1)

@@ -76,6 +76,7 @@ def test_coupling_is_felt():
     assert np.abs(model.fit(X, Y).predict_proba(X) - separate(model, X, Y)).max() > 0.05
 
 
+@pytest.mark.slow
 def test_single_precision_is_enough():
     X, Y = stream(n=1000)
     single = OnlineBayes(random_state=0).fit(X, Y).predict_proba(X)

@@ -90,6 +90,7 @@ def outcomes(file):
     return json.loads(json.dumps(made))  # as they come back from disk
 
 
+@pytest.mark.slow
 def test_every_exhibit_has_rows_and_every_claim_a_verdict(outcomes):
     made = PAPER.exhibits(outcomes)
     assert [exhibit.title.partition(":")[0] for exhibit in made] == [
