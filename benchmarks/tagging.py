@@ -15,10 +15,13 @@ shorter than more letters. What is stored must be what the person meant, or the 
 * chosen_visible: share of the chosen labels that are on screen, uncovered, when the item is saved.
 * recall: a person who forgets each label with probability 1/5 when picking, who never accepts a line, and who says yes
   to a forgotten label when "Also?" asks about it.
+* first_question_seconds: a new project of 3 000 items, made by `labelwise new`. The time from the line of
+  `labelwise serve` that it is up until its first question is on screen, in an open browser with a new profile; and the
+  CPU seconds of server and browser together, which say more on a machine that does other things, too.
 
-Texts and labels are those items of eurlex57k with exactly 3 of its 400 labels, from LABELWISE_SHARED_DATA or from
-../shared/data beside the repository; where it is absent, made-up texts. The last line printed is one JSON object. Needs
-playwright and a Chromium.
+Texts and labels are those of eurlex57k, where tagged of its items with exactly 3 of its 400 labels, from
+LABELWISE_SHARED_DATA or from ../shared/data beside the repository; where it is absent, made-up texts. The last line
+printed is one JSON object. Needs playwright and a Chromium.
 """
 
 from __future__ import annotations
@@ -30,11 +33,13 @@ import os
 import re
 import shutil
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -54,6 +59,7 @@ from labelwise.records.asking import CONTROL
 KEY, STEP = 0.28, 1.35  # seconds
 PICKED = 3  # labels of each item
 SIZES = {"quick": (120, 60, 5), "full": (700, 600, 30)}  # items, those known before, those tagged
+STARTS = {"quick": (300, 1), "full": (3000, 5)}  # items of a new project, how often it is served
 FORGOTTEN = 0.2
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 ARGUMENTS = ["--no-sandbox", "--headless", "--disable-gpu", "--disable-quic", "--no-first-run"]
@@ -214,11 +220,15 @@ def tag(browser: Browser, project: Project, truth: dict[str, list[str]], items: 
     return tally
 
 
-@contextmanager
-def serving(project: Project) -> Iterator[str]:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def serving(project: Project) -> Iterator[str]:
+    port = free_port()
     app = create_app(project, local_user="me")
     server = uvicorn.Server(server_config(app, Reach(), port))
     thread = threading.Thread(target=server.run, daemon=True)
@@ -232,6 +242,64 @@ def serving(project: Project) -> Iterator[str]:
         thread.join()
 
 
+# -- the first question of a new project -------------------------------------------------------------------------------
+
+
+def time_first_questions(
+    browser: Browser, texts: Sequence[str], labels: Sequence[Label], repeats: int
+) -> list[tuple[float, float | None]]:
+    """Seconds from "up" to the first question on screen, and those of CPU of server and browser."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "new.db"
+        items, names = Path(folder) / "items.jsonl", Path(folder) / "labels.txt"
+        items.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8")
+        names.write_text("\n".join(label.name for label in labels), encoding="utf-8")
+        command = [str(Path(sys.executable).with_name("labelwise"))]
+        options = ["--items", str(items), "--text", "text", "--labels", str(names)]
+        subprocess.run([*command, "new", str(place), *options], check=True, stdout=subprocess.DEVNULL)
+        found = []
+        for number in range(repeats):
+            copied = Path(folder) / f"{number}.db"
+            shutil.copy(place, copied)
+            found.append(time_first_question(browser, [*command, "serve", str(copied), "--port", str(free_port())]))
+    return found
+
+
+def time_first_question(browser: Browser, command: list[str]) -> tuple[float, float | None]:
+    context = browser.new_context(viewport=VIEWPORT)
+    page = context.new_page()
+    page.goto("about:blank")
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        assert server.stderr is not None
+        link = next(word for line in server.stderr for word in line.split() if word.startswith("http"))
+        began, spent = time.perf_counter(), cpu_seconds()
+        page.goto(link, wait_until="commit")
+        page.wait_for_selector("html[data-question]", timeout=60_000)
+        seconds, after = time.perf_counter() - began, cpu_seconds()
+    finally:
+        server.terminate()
+        server.communicate()
+        context.close()
+    return seconds, None if spent is None or after is None else after - spent
+
+
+def cpu_seconds() -> float | None:
+    """CPU seconds of all processes that this one started and that run now; None where the system does not say."""
+    if not Path("/proc/self/stat").exists():
+        return None
+    parents, spent = {}, {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            fields = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            parents[int(stat.parent.name)] = int(fields[1])
+            spent[int(stat.parent.name)] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    family = [os.getpid()]
+    for process in family:
+        family += [child for child, parent in parents.items() if parent == process]
+    return sum(spent[process] for process in family[1:])
+
+
 # -- what is tagged ----------------------------------------------------------------------------------------------------
 
 
@@ -241,7 +309,7 @@ def data_folder() -> Path:
 
 
 def texts_and_labels() -> tuple[str, list[tuple[str, list[str]]], list[Label]]:
-    """The name of the set, its items with exactly three labels, and all its labels."""
+    """The name of the set, its items and all its labels."""
     folder = data_folder() / "eurlex57k"
     if not folder.is_dir():
         return made_up()
@@ -249,10 +317,10 @@ def texts_and_labels() -> tuple[str, list[tuple[str, list[str]]], list[Label]]:
         rows = [json.loads(line) for line in lines]
     described = json.loads((folder / "labels.json").read_text(encoding="utf-8"))
     labels = [Label(name, description=text) for name, text in described.items()]
-    return "eurlex57k", [(row["text"], row["labels"]) for row in rows if len(set(row["labels"])) == PICKED], labels
+    return "eurlex57k", [(row["text"], row["labels"]) for row in rows], labels
 
 
-def made_up(n_items: int = 1500, n_labels: int = 400) -> tuple[str, list[tuple[str, list[str]]], list[Label]]:
+def made_up(n_items: int = 3000, n_labels: int = 400) -> tuple[str, list[tuple[str, list[str]]], list[Label]]:
     """Texts of which two words in three are of their labels; names are two syllables each and say nothing."""
     rng = np.random.default_rng(0)
     parts = ["ba", "co", "di", "fu", "ga", "he", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "va", "we", "xi", "zo"]
@@ -311,10 +379,12 @@ def mean(values: Sequence[float]) -> float | None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few items, for a look whether it works")
-    n_items, known, tagged = SIZES["quick" if parser.parse_args().quick else "full"]
+    size = "quick" if parser.parse_args().quick else "full"
+    (n_items, known, tagged), (n_new, repeats) = SIZES[size], STARTS[size]
     if CHROMIUM is None:
         raise SystemExit("there is no Chromium on this machine to measure with")
-    name, items, labels = texts_and_labels()
+    name, all_items, labels = texts_and_labels()
+    items = [(text, tags) for text, tags in all_items if len(set(tags)) == PICKED]
     chosen = [items[row] for row in np.random.default_rng(0).permutation(len(items))[:n_items]]
     truth = {f"T{row:04d}": sorted(set(tags)) for row, (_, tags) in enumerate(chosen)}
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
@@ -329,6 +399,7 @@ def main() -> None:
             alone = tag(browser, project, truth, tagged)
         with with_also(places[1]) as project:
             forgetful = tag(browser, project, truth, tagged, forget=True)
+        starts = time_first_questions(browser, [text for text, _ in all_items[:n_new]], labels, repeats)
         browser.close()
     figures = {
         "set": name,
@@ -346,6 +417,8 @@ def main() -> None:
         "recall_forgetting_a_fifth": round(1 - FORGOTTEN, 2),
         "recall_with_also": round(forgetful.found / forgetful.wanted, 3),
         "sweep_seconds_per_picture": None,
+        "first_question_seconds": round(float(np.median([seconds for seconds, _ in starts])), 2),
+        "first_question_cpu_seconds": mean([cpu for _, cpu in starts if cpu is not None]),
     }
     print(json.dumps(figures))
 
