@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -11,10 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from labelwise.cli import app
 from labelwise.cli import simulate as command
+from labelwise.cli._common import progress_bars, stoppable
 from labelwise.cli.simulate import _schedule
 from labelwise.records import Costs
 
@@ -219,11 +222,24 @@ def test_ctrl_c_says_how_to_go_on(here, jobs):
         child = subprocess.Popen(
             [sys.executable, "-c", code, "simulate", *arguments], stderr=errors, start_new_session=True
         )
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not list(Path("runs/things/runs").glob("*.json")) and time.monotonic() < deadline:
             time.sleep(0.05)
         os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to the whole group
-        assert child.wait(60) == 130
+        assert child.wait(300) == 130
     told = Path("errors").read_text()
     assert "stopped; finished runs are in runs/things: give the same command again to continue" in told
     assert "Traceback" not in told
+
+
+def test_ctrl_c_that_is_lost_in_compiled_code_is_heard_at_the_next_step(capsys):
+    def lose_it_and_go_on():
+        with stoppable(lambda: "stopped"), progress_bars() as update:
+            with contextlib.suppress(KeyboardInterrupt):  # as a callback of compiled code does
+                os.kill(os.getpid(), signal.SIGINT)
+            update("runs", 1, 2)
+
+    with pytest.raises(typer.Exit) as ended:
+        lose_it_and_go_on()
+    assert ended.value.exit_code == 130
+    assert "stopped" in capsys.readouterr().err

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import getpass
 import re
+import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Event
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,6 +36,7 @@ OPTIONS = {"labels": "--labels", "text": "--text", "id": "--id"}  # to read a ta
 ARGUMENT = re.compile(r"( or )?\b([a-z_]+)=(?:('[^']*')|(?=[\s,;.)]|$))")
 INTERRUPTED = 130  # what a shell expects of a command stopped by Ctrl-C
 
+pressed = Event()  # Ctrl-C, within `stoppable`
 errors = Console(stderr=True, markup=False, highlight=False, soft_wrap=True)  # messages may hold [brackets]
 ClusterOption = Annotated[
     str | None,
@@ -126,6 +129,8 @@ def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
         tasks: dict[str, TaskID] = {}
 
         def update(name: str, done: int, total: int) -> None:
+            if pressed.is_set():
+                raise KeyboardInterrupt
             if name not in tasks:
                 tasks[name] = bar.add_task(name)
             bar.update(tasks[name], completed=done, total=total)
@@ -151,12 +156,26 @@ def patient_bars(seconds: float = 2.0) -> Iterator[Callable[[str, int, int], Non
 
 @contextmanager
 def stoppable(message: Callable[[], str]) -> Iterator[None]:
-    """Ctrl-C ends with a word about how to go on."""
+    """Ctrl-C ends with a word about how to go on.
+
+    An interrupt that falls into a callback of compiled code is lost there: the next step of a bar raises it again.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    pressed.clear()
+
+    def press(*_: object) -> None:
+        pressed.set()
+        raise KeyboardInterrupt
+
     try:
+        signal.signal(signal.SIGINT, press)
         yield
     except KeyboardInterrupt:
         errors.print(message())
         raise typer.Exit(INTERRUPTED) from None
+    finally:
+        signal.signal(signal.SIGINT, before)
+        pressed.clear()
 
 
 def at_least_one(option: str, value: int | None) -> None:
