@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from labelwise import Answer, Campaign, Costs, LabelData
-from labelwise.campaign.estimates import worth_sweeping
+from labelwise.campaign.sweeps import sweep_page, worth_sweeping
 from labelwise.posterior import MarginalPosterior
 from labelwise.records.asking import SWEEP_PAGE
+from labelwise.studies import Answerer
 
 LEARNT = np.ones(3, dtype=bool)
 
@@ -30,27 +32,30 @@ def pool(rng):
 def test_worth_is_what_plain_loops_say(costs):
     p, data = pool(np.random.default_rng(0))
     Y, observed = data.Y.toarray(), data.observed.toarray()
-    value = [1 / (1 + int(Y[:, label].sum())) for label in range(3)]
-    untouched = [row for row in range(200) if not observed[row].any()]
-    each = [sum(p[row, label] * value[label] for label in range(3)) for row in untouched]
-    picked = np.mean([p[row].sum() for row in untouched])
-    of_item = np.mean(each) / float(costs.whole_item(picked, words=None))
+    have = [sum(Y[:, label]) for label in range(3)]
+    open_rows = [row for row in range(200) if not observed[row].all()]
+    rates = [sum(p[row, label] for row in open_rows if not observed[row, label]) / len(open_rows) for label in range(3)]
+    items = float(costs.sweep(SWEEP_PAGE)) / float(costs.whole_item(sum(rates), words=None))
+    full = [row for row in range(200) if observed[row].all()]
+    once = sum(sum(Y[row, label] for row in full) == 1 for label in range(3))
+    by_items = sum(math.log(1 + items * rates[label] / (1 + have[label])) for label in range(3))
+    by_items += items * once / len(full) * math.log(2)
     expected = {}
     for label, name in enumerate(data.label_names):
         best = sorted((p[row, label] for row in range(200) if not observed[row, label]), reverse=True)[:SWEEP_PAGE]
-        times = sum(best) * value[label] / float(costs.sweep(SWEEP_PAGE)) / of_item
+        times = math.log(1 + sum(best) / (1 + have[label])) / by_items
         if sum(best) >= 1 and times > 1:
             expected[name] = (round(sum(best), 2), round(times, 2))
-    found = worth_sweeping(MarginalPosterior(p), data, costs, LEARNT)
+    found = worth_sweeping(MarginalPosterior(p), data, data.observed, costs, LEARNT)
     assert {each.label: (each.found, each.times) for each in found} == expected
     assert [each.times for each in found] == sorted((each.times for each in found), reverse=True)
     assert bool(found) == (costs.cell < 60)  # where a look is dear, whole items are better
-    assert worth_sweeping(MarginalPosterior(p), data, costs, ~LEARNT) == ()
+    assert worth_sweeping(MarginalPosterior(p), data, data.observed, costs, ~LEARNT) == ()
 
 
 def test_no_sweep_where_labels_have_prices():
     p, data = pool(np.random.default_rng(0))
-    assert worth_sweeping(MarginalPosterior(p), data, Costs.laboratory((1.0, 2.0, 3.0)), LEARNT) == ()
+    assert worth_sweeping(MarginalPosterior(p), data, data.observed, Costs.laboratory((1.0, 2.0, 3.0)), LEARNT) == ()
 
 
 def test_a_campaign_names_a_rare_label_with_likely_items():
@@ -68,3 +73,46 @@ def test_a_campaign_names_a_rare_label_with_likely_items():
     campaign.tell([Answer(str(i), {"rare": bool(Y[i, 1])}, "sweep") for i in swept])
     after = {each.label: each.times for each in campaign.status().sweeps}
     assert after.get("rare", 0.0) < named[0].times  # the likely ones were looked at
+
+
+def test_the_page_has_the_likeliest_open_items():
+    p, data = pool(np.random.default_rng(2))
+    page = sweep_page(MarginalPosterior(p), data, data.observed, "b")
+    open_ = [row for row in range(200) if not data.observed.toarray()[row, 1]]
+    first = sorted(open_, key=lambda row: -p[row, 1])[:SWEEP_PAGE]
+    assert [question.item for question in page] == [data.item_ids[row] for row in first]
+    assert {(question.labels, question.reason) for question in page} == {(("b",), "sweep")}
+
+
+def campaign_of_two_labels(**options):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((300, 2))
+    Y = np.column_stack([X[:, 0] > -0.5, X[:, 1] > 1.2])
+    data = LabelData.from_arrays(X, Y, label_names=["common", "rare"])
+    campaign = Campaign(data.hide(), model="binary_relevance", costs=Costs.picture(), **options)
+    answerer = Answerer(data)
+    campaign.tell(answerer.answers(campaign.ask(40)))
+    return campaign, answerer
+
+
+def test_a_campaign_with_sweeps_asks_for_one_where_it_brings_twice_as_much():
+    campaign, answerer = campaign_of_two_labels(strategy="random", sweeps=True)
+    asked = campaign.ask(30)
+    assert campaign.status().sweeps[0].times >= 2
+    assert {(question.labels, question.reason) for question in asked} == {(("rare",), "sweep")}
+    assert len(asked) == SWEEP_PAGE and campaign.ask(30) == asked
+    assert campaign.ask(30, exclude=[asked[0].item])[0].item == asked[1].item
+    before = campaign.spent()
+    campaign.tell(answerer.answers(asked))
+    spent = campaign.spent()
+    assert spent.answers - before.answers == SWEEP_PAGE and spent.readings == before.readings
+    assert spent.cost - before.cost < 1.1 * campaign.costs.sweep(SWEEP_PAGE)
+    plain, _ = campaign_of_two_labels(strategy="random")
+    assert {question.reason for question in plain.ask(30)} == {"strategy"}
+
+
+def test_random_items_are_asked_beside_sweeps():
+    campaign, _ = campaign_of_two_labels(strategy="random", sweeps=True, control=0.5)
+    reasons = [question.reason for question in campaign.ask(20)]
+    assert "control" in reasons and "sweep" in reasons and len(reasons) == 20
+    assert reasons == sorted(reasons)  # whole items first, then the page

@@ -10,18 +10,12 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.stats import beta
 
-from labelwise.posterior import LabelPosterior
-from labelwise.records import LabelData
-from labelwise.records.asking import SWEEP_PAGE
-from labelwise.records.costs import Costs
 from labelwise.records.learning_curve import LEVEL, IntervalEstimate, with_interval
 
 Bools = npt.NDArray[np.bool_]
 
 DRAWS = 500  # bootstrap draws of the items
 CALIBRATION_BINS = 10
-AT_ONCE = 4096  # items whose beliefs are asked for in one go
-MOST_SWEEPS = 3  # labels that are told to be worth sweeping
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,49 +140,3 @@ def calibration(Y: Bools, known: Bools, p: npt.NDArray[np.float64]) -> dict[str,
     total = max(known.sum(), 1)
     error = sum(each["entries"] * abs(each["believed"] - each["share"]) for each in bins) / total
     return {"bins": bins, "error": round(float(error), 4)}
-
-
-@dataclass(frozen=True)
-class SweepWorth:
-    """A label that is worth sweeping: items with it that a page is expected to show, and the seconds of the page.
-
-    `times`: how many times as much that brings as whole items do in the same time.
-    """
-
-    label: str
-    found: float
-    seconds: float
-    times: float
-
-
-def worth_sweeping(beliefs: LabelPosterior, labelled: LabelData, costs: Costs, learnt: Bools) -> tuple[SweepWorth, ...]:
-    """Labels of which a page of the likeliest items brings more for a person's time than whole items, most first.
-
-    What an item with a label brings is 1 / (1 + items known to have it): a rare label gains most by another example. A
-    page of a sweep shows the likeliest open items of one label; a whole item is one of those that nothing is known of.
-    A label of which less than one item is expected is not worth a page, nor is one that is not `learnt` (q,), because
-    all items have it equally likely. Empty where labels have prices of their own.
-    """
-    (n, q), observed = labelled.Y.shape, labelled.observed_mask()
-    if costs.unit != "s" or not costs.picks:
-        return ()
-    worth = 1 / (1 + np.asarray(labelled.Y.sum(axis=0), dtype=np.float64).ravel())  # (q,)
-    likeliest, expected, untouched = np.zeros((0, q)), np.zeros(q), 0
-    for start in range(0, n, AT_ONCE):
-        part = slice(start, min(start + AT_ONCE, n))
-        closed = observed[part].toarray()
-        p = np.where(closed | ~learnt, 0.0, beliefs.rows(part).probabilities())
-        likeliest = np.sort(np.concatenate([likeliest, p]), axis=0)[-SWEEP_PAGE:]
-        fresh = ~closed.any(axis=1)
-        expected, untouched = expected + p[fresh].sum(axis=0), untouched + int(fresh.sum())
-    if not untouched or not expected.any():
-        return ()
-    words = labelled.word_counts(np.arange(n)) if costs.read_word else None
-    of_item = float(expected @ worth) / untouched / costs.whole_item(expected.sum() / untouched, words=words).mean()
-    seconds, found = float(costs.sweep(len(likeliest))), likeliest.sum(axis=0)
-    times = found * worth / seconds / of_item
-    best = [label for label in np.argsort(-times, kind="stable").tolist() if times[label] > 1 and found[label] >= 1]
-    return tuple(
-        SweepWorth(labelled.label_names[label], round(float(found[label]), 2), seconds, round(float(times[label]), 2))
-        for label in best[:MOST_SWEEPS]
-    )

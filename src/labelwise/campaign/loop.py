@@ -23,16 +23,11 @@ from labelwise.campaign.answers import (
     start_questions,
 )
 from labelwise.campaign.defaults import START_OF, default_decision, default_model, default_strategy, is_left_open
-from labelwise.campaign.estimates import OpinionQuality, worth_sweeping
+from labelwise.campaign.estimates import OpinionQuality
 from labelwise.campaign.guard import Guard, evidence_point, strategy_evidence
-from labelwise.campaign.new_labels import (
-    GuessLearner,
-    HintLearner,
-    NewLabel,
-    with_all_opinions,
-    with_room,
-)
+from labelwise.campaign.new_labels import GuessLearner, HintLearner, NewLabel, with_all_opinions, with_room
 from labelwise.campaign.standing import AnswerArrays, Standing, measure_standing
+from labelwise.campaign.sweeps import WORTH_ASKING, SweepWorth, sweep_page, worth_sweeping
 from labelwise.hints.reasons import ExplainedBeliefs
 from labelwise.models.semi_supervised import for_blocks
 from labelwise.posterior import LabelPosterior, LimitedPosterior
@@ -95,6 +90,9 @@ class Campaign:
     opinions : list of Opinions
         What others say of the items: a language model, an older classifier, rules. Weighed by the answers as hints are,
         judged by `opinion_quality`, never taken as answers. `data.with_opinions` does the same.
+    sweeps : bool
+        Also ask about one label of 24 items (reason "sweep") where that is expected to bring at least twice as much for
+        the time as whole items. See docs/costs.md for when it pays.
     random_state : int
     answers : earlier answers, to continue a campaign
 
@@ -123,6 +121,7 @@ class Campaign:
         costs: Costs | None = None,
         hints: str | Iterable[Any] | None = "auto",
         opinions: Iterable[Opinions] = (),
+        sweeps: bool = False,
         random_state: int = 0,
         answers: Iterable[Answer] = (),
     ) -> None:
@@ -136,10 +135,9 @@ class Campaign:
         self.model = default_model(model, self.strategy.target)
         self.decision = default_decision(decision)
         self.start = (START_OF[self.strategy.target] if chosen_here else 0) if start is None else start
-        self.control = control
+        self.control, self.sweeps = control, sweeps
         self.random_state = random_state
         self._book = AnswerBook(data)
-        self._evidence: tuple[int, float]
         self._new_labels: dict[str, NewLabel] = {}
         self._hints = HintLearner(hints)
         self._shown: tuple[Any, Any, Any] | None = None  # the model, the pool, and the model that has seen the pool
@@ -225,6 +223,9 @@ class Campaign:
         closed = self._book.without(closed, asked)
         model = self.fitted()
         beliefs = self._pool_posterior(model)
+        worth = self._worth_sweeping(closed) if self.sweeps and model is not None else ()
+        if worth and worth[0].times >= WORTH_ASKING:
+            return begin + asked + sweep_page(beliefs, self._data, closed, worth[0].label)[: n - len(asked)]
         choice = self.strategy.choose(beliefs, closed, n - len(asked), rng, **self._wanted(self.labelled))
         reason = "strategy" if model is not None else "cold start"
         chosen = as_questions(self._data, closed, (choice.rows, choice.labels, choice.scores), reason)
@@ -347,8 +348,7 @@ class Campaign:
         rng = np.random.default_rng([self.random_state, len(self._book), 2])
         seconds = np.asarray(self._book.seconds(self.costs, len(self._book)), dtype=np.float64)
         found = measure_standing(told, self.spent(), seconds, self._data.X, self._learner(told), self.decide, rng)
-        sweeps = worth_sweeping(self.believe(), self.labelled(), self.costs, self.learnt_labels())
-        return replace(found.asked_for(target_f1, worth_an_hour), sweeps=sweeps)
+        return replace(found.asked_for(target_f1, worth_an_hour), sweeps=self._worth_sweeping(self._book.closed(())))
 
     def use_costs(self, costs: Costs | None, *, weigh: bool = True) -> None:
         """Count and ask by other prices from now on; None takes the strategy's, or those of short texts.
@@ -480,6 +480,9 @@ class Campaign:
             return StreamedPosterior(X, self._data.n_labels, believe)  # without guesses it can be sent elsewhere
         n, refit = len(self._book), refit_point(len(self._book), self._book.corrected)
         return self._guesses.blend(model.posterior(X), X, model, self._book.training, n, refit)
+
+    def _worth_sweeping(self, closed: sp.csr_array) -> tuple[SweepWorth, ...]:
+        return worth_sweeping(self.believe(), self.labelled(), closed, self.costs, self.learnt_labels())
 
     def _wanted(self, known: Callable[[], LabelData]) -> dict[str, Any]:
         """What the strategy wants to see beside beliefs."""

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labelwise.campaign.estimates import MicroF1, SweepWorth, calibration, draw_items, with_interval
+from labelwise.campaign.estimates import MicroF1, calibration, draw_items, with_interval
+from labelwise.campaign.sweeps import SweepWorth
 from labelwise.posterior import LabelPosterior
 from labelwise.records.asking import check_goals
 from labelwise.records.costs import Spent
