@@ -3,8 +3,8 @@
     python benchmarks/sweeps.py [--quick] [--sets a,b] [--seeds 3]
 
 The default campaign, once as it is and once with `sweeps=True`, is given the time of 150 whole items by a price list.
-`gain` is the mean log macro average precision on a test set with sweeps less that without, at eight times from a quarter
-of the time on, paired by seed, with its standard error over seeds; `pages` is the mean number of pages asked for. Sets
+`gain` is the mean log macro average precision on a test set with sweeps less that without, at eight times from a
+quarter of the time on, paired by seed, with its standard error over seeds; `pages` is the mean number of pages. Sets
 come from the folder LABELWISE_SHARED_DATA, or ../shared/data beside the repository.
 """
 

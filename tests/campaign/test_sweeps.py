@@ -34,16 +34,18 @@ def test_worth_is_what_plain_loops_say(costs):
     Y, observed = data.Y.toarray(), data.observed.toarray()
     have = [sum(Y[:, label]) for label in range(3)]
     open_rows = [row for row in range(200) if not observed[row].all()]
-    rates = [sum(p[row, label] for row in open_rows if not observed[row, label]) / len(open_rows) for label in range(3)]
-    items = float(costs.sweep(SWEEP_PAGE)) / float(costs.whole_item(sum(rates), words=None))
+    open_p = [[p[row, label] for row in range(200) if not observed[row, label]] for label in range(3)]
+    picked = sum(map(sum, open_p)) / len(open_rows)
+    items = float(costs.sweep(SWEEP_PAGE)) / float(costs.whole_item(picked, words=None))
+    doubts = [sum(x * (1 - x) for x in open_p[label]) / len(open_rows) for label in range(3)]
     full = [row for row in range(200) if observed[row].all()]
     once = sum(sum(Y[row, label] for row in full) == 1 for label in range(3))
-    by_items = sum(math.log(1 + items * rates[label] / (1 + have[label])) for label in range(3))
+    by_items = sum(math.log(1 + items * doubts[label] / (1 + have[label])) for label in range(3))
     by_items += items * once / len(full) * math.log(2)
     expected = {}
     for label, name in enumerate(data.label_names):
-        best = sorted((p[row, label] for row in range(200) if not observed[row, label]), reverse=True)[:SWEEP_PAGE]
-        times = math.log(1 + sum(best) / (1 + have[label])) / by_items
+        best = sorted(open_p[label], key=lambda x: -x * (1 - x))[:SWEEP_PAGE]
+        times = math.log(1 + sum(x * (1 - x) for x in best) / (1 + have[label])) / by_items
         if sum(best) >= 1 and times > 1:
             expected[name] = (round(sum(best), 2), round(times, 2))
     found = worth_sweeping(MarginalPosterior(p), data, data.observed, costs, LEARNT)
@@ -75,11 +77,11 @@ def test_a_campaign_names_a_rare_label_with_likely_items():
     assert after.get("rare", 0.0) < named[0].times  # the likely ones were looked at
 
 
-def test_the_page_has_the_likeliest_open_items():
+def test_the_page_has_the_least_certain_open_items():
     p, data = pool(np.random.default_rng(2))
     page = sweep_page(MarginalPosterior(p), data, data.observed, "b")
     open_ = [row for row in range(200) if not data.observed.toarray()[row, 1]]
-    first = sorted(open_, key=lambda row: -p[row, 1])[:SWEEP_PAGE]
+    first = sorted(open_, key=lambda row: -p[row, 1] * (1 - p[row, 1]))[:SWEEP_PAGE]
     assert [question.item for question in page] == [data.item_ids[row] for row in first]
     assert {(question.labels, question.reason) for question in page} == {(("b",), "sweep")}
 
