@@ -29,7 +29,7 @@ def long_guard(context):
         assert body.count(GUARD) == 1
         route.fulfill(body=body.replace(GUARD, f"const GUARD = {LONG};"), content_type="text/javascript")
 
-    context.route("**/static/label.js", lengthen)
+    context.route("**/static/label/desk.js", lengthen)
     return context
 
 

@@ -389,7 +389,7 @@ def test_one_typo_is_found_as_by_brute_force(context, many):
         for both, ns in zip(letters, lengths, strict=True)
     ]
     tab = LabellingTab(context, many[1])
-    load = "async (pairs) => { const { beginsNearly } = await import('/static/search.js');"
+    load = "async (pairs) => { const { beginsNearly } = await import('/static/label/search.js');"
     script = f"{load} return pairs.map(([word, typed]) => beginsNearly(word, typed)); }}"
     expected = [any(edits(word[:end], typed) <= 1 for end in range(len(word) + 1)) for word, typed in pairs]
     assert tab.page.evaluate(script, pairs) == expected and 0.1 < np.mean(expected) < 0.9

@@ -268,7 +268,7 @@ def test_names_are_escaped_on_pages(guarded, make, tmp_path):
 
 
 def test_every_response_has_a_strict_policy(alone):
-    for path in ("/label", "/help", "/enter", "/nothing", "/static/label.js", "/api/session", "/api/nothing"):
+    for path in ("/label", "/help", "/enter", "/nothing", "/static/label/label.js", "/api/session", "/api/nothing"):
         policy = alone.get(path).headers["content-security-policy"]
         assert "default-src 'none'" in policy and "script-src 'self'" in policy and "unsafe" not in policy
         assert "frame-ancestors 'none'" in policy

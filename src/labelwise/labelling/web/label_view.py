@@ -1,6 +1,6 @@
 """The page to label on, and what it shows of a question: text, pictures and fields, beliefs, and why it is asked.
 
-It is filled in by `static/label.js`, which speaks to the JSON interface.
+It is filled in by the modules of `static/label`, which speak to the JSON interface.
 """
 
 from __future__ import annotations

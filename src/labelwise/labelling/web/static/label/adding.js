@@ -1,6 +1,6 @@
 // One by one: a label that is there although nobody asked about it is found by typing, and added.
 
-import { percent } from "./labels.js";
+import { percent } from "./groups.js";
 import { isNewSearch } from "./search.js";
 
 const MOST = 6; // labels shown of those found

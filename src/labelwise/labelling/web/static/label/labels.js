@@ -1,30 +1,16 @@
 // The labels of a whole item: those that are chosen in a tray, below it the suggestions and all others as a tree, found by
 // typing and answered by keys or by the buttons of the row that one is on.
 
-import { LabelSearch, isNewSearch, plain } from "./search.js";
+import { LINE, LabelGroups, make, percent } from "./groups.js";
+import { LabelSearch, isNewSearch } from "./search.js";
+import { Tray } from "./tray.js";
 
 const SHORT = { yes: "Yes", no: "No", unsure: "?" };
-const MANY = 40; // labels above which those that are not suggested are folded away
-const LINE = 0.5; // probability from which one key accepts a label
-const POSSIBLE = 0.1; // ... from which a label is suggested however many there are
-const SUGGESTED = { least: 9, most: 25 }; // labels, where there are many
 const MOST_FOUND = 50; // labels shown of those found
 const TYPING_FROM = 21; // labels from which letters find, unless the person chose otherwise
 const DELETING = 1000; // milliseconds: Backspace after a shorter pause still means letters
-const OTHERS = "Others";
-const PARTS = /\s*(?:\/|:+|>|\.|\|)\s*/; // "sport/tennis", "sport: tennis", "sport > tennis"
-
-export const percent = (p) => (p === null ? "" : p > 0.995 ? "> 99 %" : p < 0.005 ? "< 1 %" : `${Math.round(100 * p)} %`);
 const ALT = navigator.platform.startsWith("Mac") ? "⌥" : "Alt";
 const isCoarse = matchMedia("(pointer: coarse)");
-const isNarrow = matchMedia("(max-width: 48rem)");
-
-function make(tag, name, text = "") {
-  const made = document.createElement(tag);
-  made.className = name;
-  made.textContent = text;
-  return made;
-}
 
 export class LabelList {
   // on: {may(): whether what is said counts, say([[row, say or null]], isFound), searched(), enter(event), here(label or null)}
@@ -32,13 +18,16 @@ export class LabelList {
     this.on = on;
     this.keys = keys;
     this.meanings = meanings;
-    this.finder = new LabelSearch((name) => this.namesOf(name), (name) => meanings.get(name)?.items ?? 0);
-    for (const [name, id] of Object.entries({ box: "groups", search: "search", by: "group-by", live: "found", tray: "tray", chosen: "chosen", about: "about" })) {
+    this.groups = new LabelGroups(meanings, { made: (item) => this.paint(item), unfolded: () => this.showKeys() });
+    this.elements = this.groups.elements; // by label
+    this.finder = new LabelSearch((name) => this.groups.namesOf(name), (name) => meanings.get(name)?.items ?? 0);
+    this.tray = new Tray((name) => {
+      this.remove(name);
+      this.focus();
+    });
+    for (const [name, id] of Object.entries({ box: "groups", search: "search", by: "group-by", live: "found", about: "about" })) {
       this[name] = document.getElementById(id);
     }
-    this.rows = [];
-    this.elements = new Map(); // by label
-    this.folds = new Map(); // by title: whether it is open
     this.place = null; // the row or heading that one is on
     this.buttons = this.makeButtons();
     this.search.addEventListener("input", () => {
@@ -48,41 +37,27 @@ export class LabelList {
     this.search.addEventListener("focus", () => this.showState());
     this.search.addEventListener("blur", () => this.showState());
     this.by.addEventListener("change", () => this.draw());
-    this.tray.addEventListener("click", (event) => this.removeChip(event.target.closest("button[data-name]")));
     this.box.addEventListener("click", (event) => this.clicked(event));
     this.box.addEventListener("focusin", (event) => {
       const item = event.target.closest(".row, summary");
       if (item && item !== this.place && event.target.matches(":focus-visible")) this.settleOn(item); // not before a tap has ended
     });
     for (const kind of ["pointerover", "pointerleave"]) this.box.addEventListener(kind, (event) => this.pointed(event));
-    const put = () => document.getElementById(isNarrow.matches ? "actions" : "label-head").prepend(this.tray);
-    isNarrow.addEventListener("change", put);
-    put();
   }
 
-  // Every text that stands for a label: its name, the way to it in the tree, other names.
-  namesOf(name) {
-    return [name, this.pathOf(name).join(" "), ...(this.meanings.get(name)?.aliases ?? [])];
-  }
-
-  // From the most general label to this one: by the parents that were named, or by the parts of its name.
-  pathOf(name) {
-    const path = [];
-    for (let at = name; at && !path.includes(at); at = this.meanings.get(at)?.parent) path.unshift(at);
-    return path.length > 1 ? path : name.split(PARTS).filter(Boolean);
+  get rows() {
+    return this.groups.rows;
   }
 
   // said: () => what is said of the item, by label
   show(rows, said) {
-    this.rows = rows;
+    this.groups.begin(rows);
     this.said = said;
-    this.elements.clear();
-    this.folds.delete(OTHERS);
     this.search.value = "";
     this.isLiteral = false; // whether a digit is text
     this.place = null;
     this.draw();
-    this.drawTray();
+    this.tray.show(this.said());
     this.focus();
   }
 
@@ -99,7 +74,7 @@ export class LabelList {
     const text = this.search.value.trim();
     const found = text ? this.finder.find(this.rows, text) : null;
     const before = this.place?.dataset.name;
-    this.box.replaceChildren(...(found ? [this.list(found.slice(0, MOST_FOUND))] : this.grouped()));
+    this.box.replaceChildren(...(found ? [this.groups.list(found.slice(0, MOST_FOUND))] : this.groups.grouped(this.by.value)));
     this.showKeys(!found);
     const shown = this.visible();
     if (found) this.settleOn(shown[0] ?? null);
@@ -118,115 +93,6 @@ export class LabelList {
     const all = `${this.rows.length} ${this.rows.length === 1 ? "label" : "labels"}`;
     if (!found.length) this.tell(`No open label matches “${text}”.`);
     else this.tell(`${found.length} of ${all}. Enter adds “${found[0].name}”.`);
-  }
-
-  grouped() {
-    let by = this.by.value;
-    const isBelieved = this.rows.some((row) => row.p !== null);
-    if (by === "belief" && !isBelieved) by = this.rows.length > MANY ? (this.haveParts() ? "tree" : "letter") : "none";
-    if (by === "belief") return this.suggested();
-    if (by === "none") return [this.list(this.rows)];
-    const sorted = [...this.rows].sort((a, b) => a.name.localeCompare(b.name));
-    return this.tree(sorted, by === "tree" ? (name) => this.pathOf(name) : (name) => [plain(name)[0].toUpperCase(), name]);
-  }
-
-  // The likeliest labels with a line below those that one key accepts; where there are many, the others are folded away.
-  suggested() {
-    const order = [...this.rows].sort((a, b) => (b.p ?? -1) - (a.p ?? -1));
-    const possible = order.filter(({ p }) => p >= POSSIBLE).length;
-    const number = order.length > MANY ? Math.min(Math.max(possible, SUGGESTED.least), SUGGESTED.most) : order.length;
-    const likely = order.filter(({ p }) => p >= LINE).slice(0, number);
-    const first = [this.list(likely), this.list(order.slice(likely.length, number))];
-    if (likely.length) first.splice(1, 0, this.line(likely.length));
-    return number < order.length ? [...first, this.fold(OTHERS, [], order.slice(number), false)] : first;
-  }
-
-  line(number) {
-    const line = make("div", "line");
-    const button = make("button", "quiet", number === 1 ? "Accept the one above this line " : `Accept the ${number} above this line `);
-    button.type = "button";
-    button.dataset.accept = "";
-    button.append(make("kbd", "accept-key"));
-    line.append(button);
-    return line;
-  }
-
-  tree(rows, pathOf) {
-    const root = { rows: [], nodes: new Map() };
-    for (const row of rows) {
-      let node = root;
-      for (const part of pathOf(row.name).slice(0, -1)) {
-        if (!node.nodes.has(part)) node.nodes.set(part, { rows: [], nodes: new Map() });
-        node = node.nodes.get(part);
-      }
-      node.rows.push(row);
-    }
-    return this.branches(root, [], pathOf);
-  }
-
-  // A label that others are under comes first among them.
-  branches(node, path, pathOf) {
-    const heads = new Map(node.rows.map((row) => [pathOf(row.name).at(-1), row]).filter(([part]) => node.nodes.has(part)));
-    const own = node.rows.filter((row) => ![...heads.values()].includes(row));
-    const below = [...node.nodes].sort(([a], [b]) => a.localeCompare(b));
-    const folds = below.map(([part, { rows, nodes }]) => {
-      const head = heads.get(part);
-      const branch = { rows: head ? [head, ...rows] : rows, nodes };
-      return this.fold([...path, part].join(" › "), [part, branch, pathOf], allRows(branch), true);
-    });
-    return [...(own.length ? [this.list(own)] : []), ...folds];
-  }
-
-  // Rows that are folded away are made when they are first looked at: with hundreds of labels they are most of the page.
-  fold(title, [part, below, pathOf] = [], rows, isOpen) {
-    const details = document.createElement("details");
-    const fill = () => {
-      if (details.open && details.children.length === 1) {
-        const inner = part === undefined ? [this.list(rows)] : this.branches(below, title.split(" › "), pathOf);
-        details.append(...inner);
-      }
-    };
-    details.open = this.folds.get(title) ?? isOpen;
-    details.append(make("summary", "", `${part ?? title} · ${rows.length}`));
-    details.addEventListener("toggle", () => {
-      if ((this.folds.get(title) ?? isOpen) === details.open) return;
-      this.folds.set(title, details.open);
-      fill();
-      this.showKeys();
-    });
-    fill();
-    return details;
-  }
-
-  list(rows) {
-    const list = make("div", "rows");
-    list.append(...rows.map((row) => this.element(row)));
-    return list;
-  }
-
-  haveParts() {
-    return this.rows.filter(({ name }) => this.pathOf(name).length > 1).length > this.rows.length / 2;
-  }
-
-  element(row) {
-    if (this.elements.has(row.name)) return this.elements.get(row.name);
-    const item = make("div", "row");
-    item.tabIndex = -1;
-    item.dataset.name = row.name;
-    item.setAttribute("role", "group");
-    if (row.p !== null) item.style.setProperty("--p", row.p);
-    const key = make("kbd", "key char");
-    key.setAttribute("aria-hidden", "true");
-    const named = make("span", "named");
-    named.append(make("span", "label-name", row.name));
-    const above = this.meanings.get(row.name)?.parent ? this.pathOf(row.name).slice(0, -1) : [];
-    if (above.length) named.append(make("small", "path", above.join(" › ")));
-    if (row.why) named.append(make("small", "reason", row.why));
-    item.append(key, named, make("span", "p", percent(row.p)));
-    item.row = row;
-    this.elements.set(row.name, item);
-    this.paint(item);
-    return item;
   }
 
   makeButtons() {
@@ -257,28 +123,10 @@ export class LabelList {
     }
   }
 
-  // What is chosen, always in sight.
-  drawTray() {
-    const chips = Object.entries(this.said()).filter(([, say]) => say !== "no");
-    this.chosen.replaceChildren(
-      ...chips.map(([name, say]) => {
-        const chip = make("button", `chip ${say}`, say === "unsure" ? `${name} ?` : name);
-        chip.type = "button";
-        chip.dataset.name = name;
-        chip.setAttribute("aria-label", `Remove ${name}${say === "unsure" ? ", unsure" : ""}`);
-        chip.append(make("span", "cross", "×"));
-        const entry = document.createElement("li");
-        entry.append(chip);
-        return entry;
-      }),
-    );
-    this.tray.toggleAttribute("data-empty", !chips.length);
-  }
-
   // Marks were changed elsewhere.
   repaint(names) {
     for (const name of names) if (this.elements.has(name)) this.paint(this.elements.get(name));
-    this.drawTray();
+    this.tray.show(this.said());
     this.tell("");
     const item = this.elements.get(names.at(-1));
     if (item && this.visible().includes(item)) this.settleOn(item);
@@ -380,7 +228,7 @@ export class LabelList {
     if (!changes.length || !this.on.may()) return false;
     this.on.say(changes, isFound);
     for (const [{ name }] of changes) if (this.elements.has(name)) this.paint(this.elements.get(name));
-    this.drawTray();
+    this.tray.show(this.said());
     const [[{ name }, say]] = changes;
     this.tell(changes.length > 1 ? `${changes.length} labels: ${say}` : `${name}: ${say ?? "unmarked"}`);
     return true;
@@ -417,17 +265,10 @@ export class LabelList {
     else this.tell(likely.length ? "All labels above the line are marked." : "No label is above the line.");
   }
 
-  // The chosen label that was marked last is no longer.
-  removeLast() {
-    const name = [...this.chosen.querySelectorAll("[data-name]")].at(-1)?.dataset.name;
+  // A chosen label is no longer; whether that counted.
+  remove(name) {
     const row = this.rows.find((each) => each.name === name);
     return row !== undefined && this.say([[row, null]]);
-  }
-
-  removeChip(chip) {
-    const row = this.rows.find(({ name }) => name === chip?.dataset.name);
-    if (row) this.say([[row, null]]);
-    this.focus();
   }
 
   clicked(event) {
@@ -510,7 +351,7 @@ export class LabelList {
       return false;
     }
     if (event.timeStamp < (this.deletedAt ?? -Infinity) + DELETING) return true;
-    return this.removeLast();
+    return this.remove(this.tray.last);
   }
 
   escape() {
@@ -529,4 +370,3 @@ export class LabelList {
   }
 }
 
-const allRows = ({ rows, nodes }) => [...rows, ...[...nodes.values()].flatMap(allRows)];

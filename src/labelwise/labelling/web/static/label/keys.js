@@ -2,7 +2,7 @@
 // no search begins with; Alt with a letter acts everywhere. A person may switch single characters off, change them, and
 // give labels keys of their own.
 
-import { storage } from "./outbox.js";
+import { storage } from "../outbox.js";
 
 const USUAL = {
   yes: "y", no: "n", unsure: "u", accept: "a", reject: "x", skip: "s", undo: "z", mode: "m", about: "i", guidelines: "g", help: "?", find: "/",

@@ -1,6 +1,6 @@
 // What a person may look up and change while labelling: what a label means, the guidelines, and which keys do what.
 
-import { storage } from "./outbox.js";
+import { storage } from "../outbox.js";
 
 const $ = (id) => document.getElementById(id);
 
