@@ -31,6 +31,22 @@ def serve(
         list[str] | None,
         typer.Option(help="Trust the X-Forwarded headers of the proxy at this address. Repeatable; needs users."),
     ] = None,
+    trust_header: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Header in which the proxy says who somebody is, such as X-Forwarded-User. It is believed from "
+            "--behind-proxy alone, by default from this machine; needs users.",
+        ),
+    ] = None,
+    new_people: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROLE",
+            help="Role of people whom the proxy names and nobody added: annotator, reviewer or viewer. "
+            "Without it they are refused.",
+        ),
+    ] = None,
 ) -> None:
     """Serve the page to label on, until stopped with Ctrl-C.
 
@@ -43,6 +59,7 @@ def serve(
     ```
     labelwise serve tickets.db --open
     labelwise serve tickets.db --allow-host label.example.org --behind-proxy 127.0.0.1
+    labelwise serve tickets.db --allow-host label.example.org --trust-header X-Forwarded-User
     labelwise serve postgresql://me@server/tickets --host 0.0.0.0 --port 80
     ```
     """
@@ -65,7 +82,7 @@ def serve(
 
     gc.disable()  # loading makes many objects and no rubbish; looking for some would hold up the first question
     with user_errors():
-        reach = Reach.read(host, tuple(allow_host or ()), tuple(behind_proxy or ()))
+        reach = Reach.read(host, tuple(allow_host or ()), tuple(behind_proxy or ()), trust_header, new_people)
         is_early = reach.is_local and "://" not in project and Path(project).is_file()
         early = listen(host, port) if is_early else None  # a browser may begin while the rest is loading
         link = to_open = address

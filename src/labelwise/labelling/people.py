@@ -27,6 +27,7 @@ from labelwise.labelling.store.people import (
     remove_user,
     set_role,
     use_invitation,
+    was_removed,
     write_token,
     write_user,
 )
@@ -89,7 +90,7 @@ class People:
 
     def add(self, name: str, role: str = ANNOTATOR) -> str:
         """Add a user; returns the secret of a one-time link."""
-        _check_local(name)
+        check_local(name)
         check_role(role)
 
         def add_and_invite(connection: sa.Connection) -> str:
@@ -158,9 +159,32 @@ class People:
         user = None if begun is None else self.user_of_session(begun[1])
         return None if begun is None or user is None else (user, begun[1])
 
+    def begin_named(self, name: str, new_role: str | None = None) -> str:
+        """The session of somebody whom a proxy or a provider vouches for; ProjectError if they may not come in.
+
+        Parameters
+        ----------
+        name : who it is
+        new_role : of people who are not users yet, who become users with it; None refuses them. Who was removed stays
+            out until somebody adds them again.
+        """
+
+        def begin(connection: sa.Connection) -> str:
+            if self._is_new(connection, name, new_role):
+                assert new_role is not None
+                write_user(connection, name, new_role, self._clock())
+            return self._begin(connection, name, is_local=False)
+
+        return self.store.write(begin)
+
+    def check_named(self, name: str, new_role: str | None = None) -> None:
+        """Raise what `begin_named` would raise; nothing is written."""
+        with self.store.reading() as connection:
+            self._is_new(connection, name, new_role)
+
     def begin_local(self, name: str) -> tuple[User, str]:
         """A session for the one who works alone on this machine."""
-        _check_local(name)
+        check_local(name)
         session = self.store.write(lambda connection: self._begin(connection, name, is_local=True))
         return User(name, ADMIN, csrf_of(session), is_local=True), session
 
@@ -211,6 +235,16 @@ class People:
         add_session(connection, _digest(session), who, is_local, self._clock() + SESSION_SECONDS)
         return session
 
+    def _is_new(self, connection: sa.Connection, name: str, new_role: str | None) -> bool:
+        """Whether somebody has to be made a user to come in; ProjectError if that is not to be."""
+        check_local(name)
+        if any(user.name == name for user in read_users(connection)):
+            return False
+        if new_role is None or was_removed(connection, name):
+            cure = "an admin adds people on the page People, or by: labelwise user add PROJECT NAME"
+            raise ProjectError(f"{name!r} may not use this project; {cure}")
+        return True
+
     def _check_another_admin(self, connection: sa.Connection, name: str) -> None:
         users = read_users(connection)
         if any(user.role == ADMIN for user in users) and all(u.role != ADMIN or u.name == name for u in users):
@@ -235,7 +269,7 @@ def check_person(who: str) -> str:
     return who
 
 
-def _check_local(name: str) -> str:
+def check_local(name: str) -> str:
     """A name of somebody here: those of people in Label Studio are not to be had."""
     if name.startswith(STUDIO):
         raise ProjectError(f"names that begin with {STUDIO!r} are of people in Label Studio; take another for {name!r}")

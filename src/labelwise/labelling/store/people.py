@@ -43,6 +43,12 @@ def count_users(connection: sa.Connection) -> int:
     return connection.execute(sa.select(sa.func.count()).select_from(users).where(ACTIVE)).scalar_one()
 
 
+def was_removed(connection: sa.Connection, name: str) -> bool:
+    """Whether there was a user by this name who is one no more."""
+    gone = (users.c.name == name) & users.c.removed_at.is_not(None)
+    return connection.execute(sa.select(users.c.name).where(gone)).first() is not None
+
+
 def write_user(connection: sa.Connection, name: str, role: str, at: float) -> None:
     """Add a user, or take one who was removed in again."""
     again = users.update().where(users.c.name == name).values(role=role, added_at=at, removed_at=None)

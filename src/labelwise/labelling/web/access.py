@@ -15,13 +15,15 @@ from fastapi import APIRouter, Depends, Form, HTTPException, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from labelwise.labelling.errors import ProjectError, StoreError
-from labelwise.labelling.people import SESSION_SECONDS, User
+from labelwise.labelling.people import SESSION_SECONDS, User, check_local
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.web.reach import host_name
 from labelwise.labelling.web.site import Site, limiter_keys
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf"
+NAMED_BY_PROXY = "labelwise.named_by_proxy"  # in the scope of a request: what the trusted header said
+LONGEST_NAME = 200
 router = APIRouter(include_in_schema=False)
 
 
@@ -39,15 +41,44 @@ def project_of(request: Request) -> ServedProject:
 
 
 def current_user(request: Request) -> User:
-    """Who is signed in; raises `NotSignedIn`. The database is asked once per request."""
+    """Who is signed in; raises `NotSignedIn`. The database is asked once per request.
+
+    Where a proxy says who it is, a session is good only for the person whom this very request names.
+    """
     if not hasattr(request.state, "user"):
-        site = site_of(request)
+        site, named = site_of(request), proxy_person(request)
         session = request.cookies.get(site.cookie)
-        request.state.user = site.project.people.user_of_session(session, site.is_local) if session else None
+        found = site.project.people.user_of_session(session, site.is_local) if session else None
+        request.state.user = None if found and named not in (None, found.name) else found
     user: User | None = request.state.user
     if user is None:
         raise NotSignedIn
     return user
+
+
+def proxy_person(request: Request) -> str | None:
+    """Whom the trusted header names; None where no header is trusted. Anything but one good name is refused."""
+    header = site_of(request).reach.trust_header
+    if not header:
+        return None
+    said: list[bytes] | None = request.scope[NAMED_BY_PROXY]
+    if said is None:
+        raise HTTPException(
+            403,
+            "this page is reached through its proxy only, and the request came from elsewhere; open the address of the "
+            "proxy (labelwise serve --behind-proxy names proxies that are not on this machine)",
+        )
+    if not any(value.strip() for value in said):
+        raise HTTPException(403, f"the proxy did not say who you are: it must send the header {header} every time")
+    if len(said) > 1 or b"," in said[0]:
+        raise HTTPException(400, f"the proxy named several people: it must replace the header {header}, not add to it")
+    try:
+        name = said[0].decode().strip()
+    except UnicodeDecodeError:
+        raise HTTPException(400, f"the name in the header {header} is not UTF-8") from None
+    if len(name) > LONGEST_NAME:
+        raise HTTPException(400, f"the name in the header {header} has more than {LONGEST_NAME} characters")
+    return check_local(name)
 
 
 def admin_user(request: Request) -> User:
@@ -138,6 +169,12 @@ TheProject = Annotated[ServedProject, Depends(project_of)]
 @router.get("/enter")
 def enter(request: Request) -> Response:
     """Where one comes without a session: how to get in."""
+    named, site = proxy_person(request), site_of(request)
+    if named is not None:
+        try:
+            site.project.people.check_named(named, site.reach.new_role)
+        except ProjectError as error:
+            return _sign_in_page(request, 403, trouble_of(error))
     return _sign_in_page(request)
 
 
@@ -158,10 +195,16 @@ def local_link(request: Request, secret: str) -> Response:
 
 
 @router.post("/enter")
-def sign_in(request: Request, secret: Annotated[str, Form()]) -> Response:
-    """Begin a session. A right secret is always good; wrong ones are counted by address and by how they begin."""
+def sign_in(request: Request, secret: Annotated[str, Form()] = "") -> Response:
+    """Begin a session. A right secret is always good; wrong ones are counted by address and by how they begin.
+
+    Where a proxy says who it is, that is all it takes, and links are no good.
+    """
     check_origin(request)
-    site, session = site_of(request), _begin(request, secret)
+    named, site = proxy_person(request), site_of(request)
+    if named is not None:
+        return begin_named(request, named)
+    session = _begin(request, secret)
     if session is not None:
         return _with_session(request, session)
     wait = site.logins.failed(*limiter_keys(request.client.host if request.client else "", secret))
@@ -170,6 +213,16 @@ def sign_in(request: Request, secret: Annotated[str, Form()]) -> Response:
         response.headers["retry-after"] = str(ceil(wait))
         return response
     return _sign_in_page(request, 403, "This link was used already, is too old, or never was one.")
+
+
+def begin_named(request: Request, name: str) -> Response:
+    """The first page for somebody whom a proxy or a provider vouches for, or why they may not come in."""
+    site = site_of(request)
+    try:
+        session = site.project.people.begin_named(name, site.reach.new_role)
+    except ProjectError as error:
+        return _sign_in_page(request, 403, trouble_of(error))
+    return _with_session(request, session)
 
 
 @router.post("/leave")
@@ -203,7 +256,15 @@ def _begin(request: Request, secret: str) -> str | None:
 def _sign_in_page(
     request: Request, status: int = 200, trouble: str | None = None, secret: str | None = None
 ) -> Response:
-    return render(request, "enter.html.jinja", status, secret=secret, trouble=trouble, alone=works_alone(request))
+    return render(
+        request,
+        "enter.html.jinja",
+        status,
+        secret=secret,
+        trouble=trouble,
+        alone=works_alone(request),
+        named=proxy_person(request),
+    )
 
 
 def _with_session(request: Request, session: str) -> Response:

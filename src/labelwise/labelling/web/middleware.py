@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from labelwise.labelling.errors import ProjectError
-from labelwise.labelling.web.access import SAFE_METHODS, NotSignedIn, current_user, site_of
+from labelwise.labelling.web.access import NAMED_BY_PROXY, SAFE_METHODS, NotSignedIn, current_user, site_of
 from labelwise.labelling.web.ml_backend import program_of
 from labelwise.labelling.web.reach import LOOPBACK_NAMES, Reach, is_loopback
 
@@ -80,7 +80,8 @@ class CheckHost:
 class BehindProxy:
     """Take the address, the scheme and the host of a request from the headers of a proxy, if it is one that was named.
 
-    From anybody else these headers mean nothing: they are taken out.
+    From anybody else these headers mean nothing: they are taken out. So is the header that says who it is; its values
+    are kept as `scope[NAMED_BY_PROXY]`, None if no named proxy sent the request.
     """
 
     def __init__(self, app: ASGIApp, reach: Reach) -> None:
@@ -93,10 +94,16 @@ class BehindProxy:
 
     def _as_the_browser_sent_it(self, scope: Scope) -> Scope:
         headers = Headers(scope=scope)
-        kept = [(name, value) for name, value in scope["headers"] if not name.startswith(b"x-forwarded-")]
-        changed = {**scope, "headers": kept}
+        trusted = self.reach.trust_header.lower().encode()
+        kept = [
+            (name, value)
+            for name, value in scope["headers"]
+            if not name.startswith(b"x-forwarded-") and name.lower() != trusted
+        ]
+        changed = {**scope, "headers": kept, NAMED_BY_PROXY: None}
         if not self.reach.is_proxy((scope.get("client") or ("",))[0]):
             return changed
+        changed[NAMED_BY_PROXY] = [value for name, value in scope["headers"] if name.lower() == trusted]
         if (client := self._client(headers)) is not None:
             changed["client"] = (client, 0)
         proto = headers.get("x-forwarded-proto", "").rpartition(",")[2].strip().lower()

@@ -11,7 +11,15 @@ from fastapi.responses import Response
 from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.figures.status import person_days, status_of
 from labelwise.labelling.people import ADMIN, ANNOTATOR, LINK_SECONDS, ROLES, User
-from labelwise.labelling.web.access import AdminUser, CurrentUser, TheProject, begin_session, render, trouble_of
+from labelwise.labelling.web.access import (
+    AdminUser,
+    CurrentUser,
+    TheProject,
+    begin_session,
+    render,
+    site_of,
+    trouble_of,
+)
 
 router = APIRouter(include_in_schema=False)
 Name = Annotated[str, Form(max_length=200)]
@@ -74,6 +82,7 @@ def _page(
     mine = [pair for pair in now.pairs if user.name in (pair.first, pair.second)]
     with project.store.reading() as connection:
         days = person_days(connection, user.name, time.time())
+    by_proxy = bool(site_of(request).reach.trust_header)
     base = f"{request.url.scheme}://{request.headers.get('host', '')}"
     return render(
         request,
@@ -84,7 +93,8 @@ def _page(
         total=now.people.get(user.name, 0),
         users=project.people.all() if user.is_admin else [],
         roles=ROLES,
-        links=[(name, f"{base}/enter/{secret}") for name, secret in links or ()],
+        links=[] if by_proxy else [(name, f"{base}/enter/{secret}") for name, secret in links or ()],
+        by_proxy=by_proxy,
         link_days=round(LINK_SECONDS / 86400),
         trouble=trouble,
     )

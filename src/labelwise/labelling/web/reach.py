@@ -18,6 +18,12 @@ BACKLOG = 2048  # connections that the system keeps until they are taken; beyond
 SECRET_FILE = "local-secret"
 HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?)(?::[0-9]{1,5})?")
 
+HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+# Headers that mean something else, here or on the way.
+OTHER_HEADERS = ("host", "cookie", "origin", "authorization", "connection", "content-type", "content-length")
+NEW_ROLES = ("annotator", "reviewer", "viewer")
+LOOPBACK = ("127.0.0.0/8", "::1/128")
+
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -54,21 +60,39 @@ class Reach:
     host : where it listens
     allow_hosts : names that it has besides those of this machine, as browsers see them
     proxies : addresses whose forwarded headers are believed
+    trust_header : name of the header in which these proxies, and nobody else, say who a request is from; empty for none
+    new_role : of people whom they name and nobody added, who become users with it; None refuses them
     """
 
     host: str = "127.0.0.1"
     allow_hosts: tuple[str, ...] = ()
     proxies: tuple[Network, ...] = ()
+    trust_header: str = ""
+    new_role: str | None = None
 
     @classmethod
-    def read(cls, host: str, allow_hosts: tuple[str, ...] = (), proxies: tuple[str, ...] = ()) -> Reach:
-        """As options give it; ProjectError where a name or an address is none."""
+    def read(
+        cls,
+        host: str = "127.0.0.1",
+        allow_hosts: tuple[str, ...] = (),
+        proxies: tuple[str, ...] = (),
+        trust_header: str | None = None,
+        new_role: str | None = None,
+    ) -> Reach:
+        """As options give it; ProjectError where a name or an address is none.
+
+        Where a header is trusted and no proxy is named, the proxy is on this machine.
+        """
         for name in allow_hosts:
             if host_name(name) != name.lower():
                 raise ProjectError(
                     f"--allow-host takes a name without port or path, got {name!r}; say label.example.org"
                 )
-        return cls(host, tuple(name.lower() for name in allow_hosts), tuple(map(_network, proxies)))
+        header = _header(trust_header)
+        if header and not proxies:
+            proxies = LOOPBACK
+        names, networks = tuple(name.lower() for name in allow_hosts), tuple(map(_network, proxies))
+        return cls(host, names, networks, header, _new_role(new_role, header))
 
     @property
     def is_local(self) -> bool:
@@ -98,6 +122,30 @@ def _network(address: str) -> Network:
         raise ProjectError(
             f"--behind-proxy takes an address such as 127.0.0.1 or 10.0.0.0/24, got {address!r}"
         ) from None
+
+
+def _header(name: str | None) -> str:
+    """The name of a header that says who somebody is, checked."""
+    if name is None:
+        return ""
+    known = name.lower() in OTHER_HEADERS or name.lower() in (
+        "x-forwarded-for",
+        "x-forwarded-host",
+        "x-forwarded-proto",
+    )
+    if HEADER.fullmatch(name) is None or known:
+        raise ProjectError(f"--trust-header takes the name of a header such as X-Forwarded-User, got {name!r}")
+    return name
+
+
+def _new_role(role: str | None, header: str) -> str | None:
+    if role is None:
+        return None
+    if role not in NEW_ROLES:
+        raise ProjectError(f"--new-people takes one of {', '.join(NEW_ROLES)}, got {role!r}; admins are added by name")
+    if not header:
+        raise ProjectError("--new-people is about people whom a proxy names; give --trust-header, too")
+    return role
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -120,8 +120,9 @@ def create_app(
 
 def _error_response(request: Request, error: Exception) -> Response:
     """What is refused before it comes to a route."""
-    handler = {NotSignedIn: _ask_to_sign_in, HTTPException: _http_error}.get(type(error), _project_error)
-    return handler(request, error)
+    if isinstance(error, HTTPException):
+        return _http_error(request, error)
+    return _ask_to_sign_in(request, error) if isinstance(error, NotSignedIn) else _project_error(request, error)
 
 
 def _ask_to_sign_in(request: Request, _: Exception) -> Response:
@@ -157,7 +158,7 @@ def _wants_page(request: Request) -> bool:
 
 
 def _error_page(request: Request, status: int, message: str) -> Response:
-    with suppress(NotSignedIn, StoreError):
+    with suppress(NotSignedIn, HTTPException, ProjectError):
         current_user(request)  # the layout shows the way to the other pages to those who are signed in
     title = site_of(request).public_title
     return render(request, "trouble.html.jinja", status, title=title, trouble=f"{message[:1].upper()}{message[1:]}.")
