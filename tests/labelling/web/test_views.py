@@ -14,6 +14,7 @@ from labelling.web.site_client import Person
 from labelwise import Answer, LabelData
 from labelwise.labelling import Project
 from labelwise.labelling.figures.status import status_of
+from labelwise.labelling.store.trainings import amend_report, last_good
 from labelwise.labelling.web.server import create_app
 
 EVIL = '<script>alert("x")</script>'
@@ -367,3 +368,14 @@ def test_pages_hold_no_inline_style_or_script(admin):
         page = admin.get(path)
         assert "script-src 'self'" in page.headers["content-security-policy"]
         assert not re.search(r"\sstyle=|<style|\son[a-z]+=|<script(?! src=)", page.text), path
+
+
+@pytest.mark.parametrize("times", [1.4, 2.6])
+def test_the_label_page_offers_a_sweep_that_is_worth_far_more_than_whole_items(busy, admin, times):
+    with busy.store.writing() as connection:
+        good = last_good(connection)
+        sweep = {"label": "low & far", "found": 5.0, "seconds": 15.0, "times": times}
+        amend_report(connection, good.id, {**good.report, "standing": {"sweeps": [sweep]}})
+    page = admin.client.get("/label")
+    link = 'href="/sweep?label=low+%26+far&amp;order=unsure"'
+    assert (link in page.text) == ("2.6 times as much" in text_of(page)) == (times > 2)

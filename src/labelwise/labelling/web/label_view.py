@@ -18,6 +18,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 
+from labelwise.campaign.sweeps import WORTH_ASKING
 from labelwise.labelling.errors import ProjectError, StoreError
 from labelwise.labelling.items.pictures import (
     PictureCache,
@@ -29,6 +30,7 @@ from labelwise.labelling.items.pictures import (
 )
 from labelwise.labelling.records import Lease, Settings
 from labelwise.labelling.served import ServedProject
+from labelwise.labelling.store.trainings import last_good
 from labelwise.labelling.training.derived import derived_path
 from labelwise.labelling.web.access import CurrentUser, TheProject, render
 from labelwise.records.asking import CONTROL, START_REASON, Suggestion
@@ -79,8 +81,22 @@ def label(request: Request, user: CurrentUser, project: TheProject) -> Response:
     shown: dict[str, Any] = {"lease_seconds": project.settings.lease_seconds, "most_verified": MOST_ALSO}
     guidelines = Markup(_markdown.render(project.guidelines()))
     return render(
-        request, "label.html.jinja", identity=project.identity, guidelines=guidelines, commands=COMMANDS, **shown
+        request,
+        "label.html.jinja",
+        identity=project.identity,
+        guidelines=guidelines,
+        commands=COMMANDS,
+        sweep=_worth_a_sweep(project),
+        **shown,
     )
+
+
+def _worth_a_sweep(project: ServedProject) -> dict[str, Any] | None:
+    """The label that a page of a sweep is worth most for, if that is far more than whole items bring."""
+    with project.store.reading() as connection:
+        good = last_good(connection)
+    standing = {} if good is None else (good.report or {}).get("standing") or {}
+    return next((each for each in standing.get("sweeps", ()) if each["times"] >= WORTH_ASKING), None)
 
 
 @router.get("/help")
