@@ -37,6 +37,8 @@ ONLY_IN = {  # third-party package: the floors that may import it
     "fastapi": {"labelling"},
     "starlette": {"labelling"},
     "uvicorn": {"labelling"},
+    "authlib": {"labelling"},
+    "joserfc": {"labelling"},
     "typer": {"cli"},
     "rich": {"cli"},
     "argparse": {"cli"},

@@ -43,9 +43,23 @@ def serve(
         str | None,
         typer.Option(
             metavar="ROLE",
-            help="Role of people whom the proxy names and nobody added: annotator, reviewer or viewer. "
+            help="Role of people whom the proxy or the provider names and nobody added: annotator, reviewer or viewer. "
             "Without it they are refused.",
         ),
+    ] = None,
+    oidc_issuer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="OpenID provider to sign in by. Its secret for us is read from LABELWISE_OIDC_SECRET; needs users.",
+        ),
+    ] = None,
+    oidc_client: Annotated[
+        str | None, typer.Option(metavar="ID", help="Name that the OpenID provider knows us by.")
+    ] = None,
+    oidc_claim: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Claim that is the person's name; preferred_username if it is left out."),
     ] = None,
 ) -> None:
     """Serve the page to label on, until stopped with Ctrl-C.
@@ -60,11 +74,14 @@ def serve(
     labelwise serve tickets.db --open
     labelwise serve tickets.db --allow-host label.example.org --behind-proxy 127.0.0.1
     labelwise serve tickets.db --allow-host label.example.org --trust-header X-Forwarded-User
+    labelwise serve tickets.db --allow-host label.example.org --behind-proxy 127.0.0.1 \\
+        --oidc-issuer https://login.example.org --oidc-client labelwise
     labelwise serve postgresql://me@server/tickets --host 0.0.0.0 --port 80
     ```
     """
     check_extras(PAGE_NEEDS)
     from labelwise.labelling.web.reach import (
+        OpenId,
         Reach,
         listen,
         local_secret,
@@ -82,7 +99,8 @@ def serve(
 
     gc.disable()  # loading makes many objects and no rubbish; looking for some would hold up the first question
     with user_errors():
-        reach = Reach.read(host, tuple(allow_host or ()), tuple(behind_proxy or ()), trust_header, new_people)
+        provider = OpenId.read(oidc_issuer, oidc_client, oidc_claim)
+        reach = Reach.read(host, tuple(allow_host or ()), tuple(behind_proxy or ()), trust_header, new_people, provider)
         is_early = reach.is_local and "://" not in project and Path(project).is_file()
         early = listen(host, port) if is_early else None  # a browser may begin while the rest is loading
         link = to_open = address

@@ -205,7 +205,7 @@ def test_admins_are_added_by_name_only():
     for role in ("admin", "owner", ""):
         with pytest.raises(ProjectError, match=re.escape("annotator, reviewer, viewer")):
             Reach.read(trust_header=HEADER, new_role=role)
-    with pytest.raises(ProjectError, match="--trust-header, too"):
+    with pytest.raises(ProjectError, match="--trust-header or --oidc-issuer, too"):
         Reach.read(new_role="viewer")
 
 

@@ -76,8 +76,13 @@ def proxy_person(request: Request) -> str | None:
         name = said[0].decode().strip()
     except UnicodeDecodeError:
         raise HTTPException(400, f"the name in the header {header} is not UTF-8") from None
+    return vouched_name(name, f"the header {header}")
+
+
+def vouched_name(name: str, source: str) -> str:
+    """A name that a proxy or a provider says, checked."""
     if len(name) > LONGEST_NAME:
-        raise HTTPException(400, f"the name in the header {header} has more than {LONGEST_NAME} characters")
+        raise ProjectError(f"the name in {source} has more than {LONGEST_NAME} characters")
     return check_local(name)
 
 
@@ -174,14 +179,14 @@ def enter(request: Request) -> Response:
         try:
             site.project.people.check_named(named, site.reach.new_role)
         except ProjectError as error:
-            return _sign_in_page(request, 403, trouble_of(error))
-    return _sign_in_page(request)
+            return sign_in_page(request, 403, trouble_of(error))
+    return sign_in_page(request)
 
 
 @router.get("/enter/{secret}")
 def one_time_link(request: Request, secret: str) -> Response:
     """What a one-time link shows: a button, so that programs that only look at links do not use it up."""
-    return _sign_in_page(request, secret=secret)
+    return sign_in_page(request, secret=secret)
 
 
 @router.get("/local/{secret}")
@@ -190,7 +195,7 @@ def local_link(request: Request, secret: str) -> Response:
     try:
         current_user(request)
     except NotSignedIn:
-        return _sign_in_page(request, secret=secret) if works_alone(request) else RedirectResponse("/enter", 303)
+        return sign_in_page(request, secret=secret) if works_alone(request) else RedirectResponse("/enter", 303)
     return RedirectResponse("/label", 303)
 
 
@@ -209,10 +214,10 @@ def sign_in(request: Request, secret: Annotated[str, Form()] = "") -> Response:
         return _with_session(request, session)
     wait = site.logins.failed(*limiter_keys(request.client.host if request.client else "", secret))
     if wait > 0:
-        response = _sign_in_page(request, 429, f"Too many wrong links came from here. Try again in {ceil(wait)} s.")
+        response = sign_in_page(request, 429, f"Too many wrong links came from here. Try again in {ceil(wait)} s.")
         response.headers["retry-after"] = str(ceil(wait))
         return response
-    return _sign_in_page(request, 403, "This link was used already, is too old, or never was one.")
+    return sign_in_page(request, 403, "This link was used already, is too old, or never was one.")
 
 
 def begin_named(request: Request, name: str) -> Response:
@@ -221,7 +226,7 @@ def begin_named(request: Request, name: str) -> Response:
     try:
         session = site.project.people.begin_named(name, site.reach.new_role)
     except ProjectError as error:
-        return _sign_in_page(request, 403, trouble_of(error))
+        return sign_in_page(request, 403, trouble_of(error))
     return _with_session(request, session)
 
 
@@ -233,7 +238,7 @@ async def sign_out(request: Request) -> Response:
     if session is None:
         raise HTTPException(400, "nobody is signed in")
     site.project.people.end(session)
-    response = RedirectResponse("/enter", 303)
+    response = RedirectResponse("/enter?left" if site.openid else "/enter", 303)
     response.delete_cookie(site.cookie)
     return response
 
@@ -253,9 +258,10 @@ def _begin(request: Request, secret: str) -> str | None:
     return None if entered is None else entered[1]
 
 
-def _sign_in_page(
+def sign_in_page(
     request: Request, status: int = 200, trouble: str | None = None, secret: str | None = None
 ) -> Response:
+    site, base = site_of(request), f"{request.url.scheme}://{request.headers.get('host', '')}"
     return render(
         request,
         "enter.html.jinja",
@@ -264,6 +270,10 @@ def _sign_in_page(
         trouble=trouble,
         alone=works_alone(request),
         named=proxy_person(request),
+        provider=site.reach.provider,
+        sign_out=site.openid.sign_out_address(f"{base}/enter")
+        if site.openid and "left" in request.query_params
+        else None,
     )
 
 

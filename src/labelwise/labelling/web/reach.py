@@ -7,8 +7,9 @@ import os
 import re
 import secrets
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from labelwise.files import write_text
 from labelwise.labelling.errors import ProjectError
@@ -21,6 +22,8 @@ HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?)(?::[0-
 HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 # Headers that mean something else, here or on the way.
 OTHER_HEADERS = ("host", "cookie", "origin", "authorization", "connection", "content-type", "content-length")
+OIDC_SECRET = "LABELWISE_OIDC_SECRET"
+DEFAULT_CLAIM = "preferred_username"
 NEW_ROLES = ("annotator", "reviewer", "viewer")
 LOOPBACK = ("127.0.0.0/8", "::1/128")
 
@@ -51,6 +54,61 @@ def host_name(host: str) -> str | None:
     return None if found is None else found[1]
 
 
+def is_safe_address(address: str) -> bool:
+    """Whether nobody on the way can read or change what goes to an address: HTTPS, or this machine.
+
+    >>> [is_safe_address(at) for at in ("https://x.org/a", "http://localhost:8", "http://x.org", "x.org", "https://")]
+    [True, True, False, False, False]
+    """
+    try:
+        parts = urlsplit(address)
+        name = parts.hostname or ""
+    except ValueError:
+        return False
+    return bool(name) and (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(name)))
+
+
+@dataclass(frozen=True)
+class OpenId:
+    """An OpenID provider that people sign in by, and what it knows us by.
+
+    Parameters
+    ----------
+    issuer : its address, to which /.well-known/openid-configuration is added
+    client_id, client_secret : what it gave us; without a secret we are a public client
+    claim : of the ID token, which is the person's name here
+    """
+
+    issuer: str
+    client_id: str
+    client_secret: str = field(default="", repr=False)
+    claim: str = DEFAULT_CLAIM
+
+    @classmethod
+    def read(cls, issuer: str | None, client_id: str | None, claim: str | None = None) -> OpenId | None:
+        """As options and the environment give it, None where no provider is named; ProjectError where it is none."""
+        if issuer is None and client_id is None and claim is None:
+            return None
+        if not (issuer or "").strip() or not (client_id or "").strip():
+            raise ProjectError(
+                f"a provider needs --oidc-issuer and --oidc-client, got {issuer!r} and {client_id!r} (its secret is "
+                f"read from the environment, {OIDC_SECRET})"
+            )
+        assert issuer is not None and client_id is not None
+        if not is_safe_address(issuer) or urlsplit(issuer).query or urlsplit(issuer).fragment:
+            raise ProjectError(f"--oidc-issuer takes an address such as https://login.example.org, got {issuer!r}")
+        return cls(issuer, client_id, os.environ.get(OIDC_SECRET, ""), claim or DEFAULT_CLAIM)
+
+    @property
+    def scope(self) -> str:
+        return "openid email profile" if self.claim == "email" else "openid profile"
+
+    @property
+    def name(self) -> str:
+        """What the page calls it."""
+        return urlsplit(self.issuer).netloc
+
+
 @dataclass(frozen=True)
 class Reach:
     """How a server is reached.
@@ -61,7 +119,8 @@ class Reach:
     allow_hosts : names that it has besides those of this machine, as browsers see them
     proxies : addresses whose forwarded headers are believed
     trust_header : name of the header in which these proxies, and nobody else, say who a request is from; empty for none
-    new_role : of people whom they name and nobody added, who become users with it; None refuses them
+    provider : that people sign in by, besides links; None for no other way
+    new_role : of people whom one of these names and nobody added, who become users with it; None refuses them
     """
 
     host: str = "127.0.0.1"
@@ -69,6 +128,7 @@ class Reach:
     proxies: tuple[Network, ...] = ()
     trust_header: str = ""
     new_role: str | None = None
+    provider: OpenId | None = None
 
     @classmethod
     def read(
@@ -78,6 +138,7 @@ class Reach:
         proxies: tuple[str, ...] = (),
         trust_header: str | None = None,
         new_role: str | None = None,
+        provider: OpenId | None = None,
     ) -> Reach:
         """As options give it; ProjectError where a name or an address is none.
 
@@ -92,12 +153,15 @@ class Reach:
         if header and not proxies:
             proxies = LOOPBACK
         names, networks = tuple(name.lower() for name in allow_hosts), tuple(map(_network, proxies))
-        return cls(host, names, networks, header, _new_role(new_role, header))
+        if header and provider is not None:
+            raise ProjectError("people sign in by --trust-header or by --oidc-issuer, not both; leave one out")
+        role = _new_role(new_role, bool(header) or provider is not None)
+        return cls(host, names, networks, header, role, provider)
 
     @property
     def is_local(self) -> bool:
-        """Whether nobody but this machine is served."""
-        return is_loopback(self.host) and not self.allow_hosts and not self.proxies
+        """Whether nobody but this machine is served, to one who works alone."""
+        return is_loopback(self.host) and not self.allow_hosts and not self.proxies and self.provider is None
 
     def answers_to(self, host: str) -> bool:
         """Whether requests for this Host header are answered; a server for the network has any name that is one."""
@@ -138,13 +202,13 @@ def _header(name: str | None) -> str:
     return name
 
 
-def _new_role(role: str | None, header: str) -> str | None:
+def _new_role(role: str | None, is_used: bool) -> str | None:
     if role is None:
         return None
     if role not in NEW_ROLES:
         raise ProjectError(f"--new-people takes one of {', '.join(NEW_ROLES)}, got {role!r}; admins are added by name")
-    if not header:
-        raise ProjectError("--new-people is about people whom a proxy names; give --trust-header, too")
+    if not is_used:
+        raise ProjectError("--new-people is about people whom others name; give --trust-header or --oidc-issuer, too")
     return role
 
 

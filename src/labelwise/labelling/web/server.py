@@ -37,6 +37,7 @@ from labelwise.labelling.web import (
     json_api,
     label_view,
     ml_backend,
+    oidc,
     people_view,
     project_view,
     review_view,
@@ -59,7 +60,7 @@ NAVIGATION = (
 )
 # Modules that guard themselves (signing in; what other programs call with a token of their own) come without the
 # protection against posts from other sites, which looks for a session.
-SELF_GUARDED: tuple[Any, ...] = (access, ml_backend)
+SELF_GUARDED: tuple[Any, ...] = (access, oidc, ml_backend)
 FOR_PROGRAMS = ("/api/", "/label-studio")  # addresses that answer with JSON, whoever asks
 _log = logging.getLogger(__name__)
 STATUS_OF = {AnswerRefused: 409, StoreError: 503, ProjectError: 400}
@@ -101,6 +102,7 @@ def create_app(
         NAVIGATION,
         local_secret=local_secret or secrets.token_urlsafe(24),
         reach=reach,
+        openid=None if reach.provider is None else oidc.OpenIdClient(reach.provider),
     )
     for module in (label_view, browse_view, project_view, sweep_view, review_view, people_view, json_api):
         app.include_router(module.router, dependencies=[Depends(csrf_protected)])

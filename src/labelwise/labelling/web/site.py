@@ -10,6 +10,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -23,6 +24,9 @@ from labelwise.labelling.figures.wording import (
 )
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.web.reach import Reach
+
+if TYPE_CHECKING:
+    from labelwise.labelling.web.oidc import OpenIdClient
 
 REMEMBERED = 10_000  # addresses and secrets
 
@@ -120,6 +124,7 @@ class Site:
     logins, tokens : how often wrong links, and wrong tokens of programs, may be tried
     local_secret : what the one who works alone shows to come in
     reach : how the server is reached
+    openid : the provider that people sign in by, if there is one
     """
 
     project: ServedProject
@@ -130,6 +135,7 @@ class Site:
     tokens: Limiter = field(default_factory=Limiter)
     local_secret: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
     reach: Reach = field(default_factory=Reach)
+    openid: OpenIdClient | None = None
 
     @property
     def is_local(self) -> bool:
