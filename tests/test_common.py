@@ -15,6 +15,7 @@ from joint_beliefs import JointBeliefs
 from labelwise import LabelGP, SemiSupervised, decisions, models, queries
 from labelwise.posterior import MarginalPosterior
 from labelwise.records import LabelData
+from rest_slow import rest_slow
 
 ONE_DIMENSION = "hands over a one-dimensional target; a label set is a 0/1 matrix with a column per label"
 ONE_TWO = "codes the two classes of its single column as 1 and 2; labels are 0 and 1"
@@ -35,11 +36,22 @@ def known_gaps(estimator) -> dict[str, str]:
     return KNOWN_GAPS
 
 
-@parametrize_with_checks([make() for make in models.BY_NAME.values()], expected_failed_checks=known_gaps)
+LONG = ("label_mixture_gp", "model_average")  # make check alone shows all their manners
+
+
+@parametrize_with_checks(
+    [make() for name, make in models.BY_NAME.items() if name not in LONG], expected_failed_checks=known_gaps
+)
 def test_scikit_learn_manners(estimator, check):
     if check.func is check_classifier_multioutput:
         pytest.skip(ABOVE_HALF)
     check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([models.BY_NAME[name]() for name in LONG], expected_failed_checks=known_gaps)
+def test_scikit_learn_manners_of_models_that_take_long(estimator, check):
+    test_scikit_learn_manners(estimator, check)
 
 
 def test_scikit_learn_manners_of_label_sets_but_for_the_rule(model):
@@ -52,7 +64,9 @@ def test_scikit_learn_manners_of_label_sets_but_for_the_rule(model):
     check_classifier_multioutput(type(model).__name__, AboveHalf(**model.get_params(deep=False)))
 
 
-@pytest.fixture(params=sorted(models.BY_NAME))
+@pytest.fixture(
+    params=rest_slow(sorted(models.BY_NAME, key=lambda name: (name in LONG, name)), len(models.BY_NAME) - 1)
+)
 def model(request):
     made = models.BY_NAME[request.param]()
     return made.set_params(random_state=0) if "random_state" in made.get_params() else made

@@ -146,6 +146,7 @@ def rooms_within(house: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=name)
+@pytest.mark.slow
 def test_examples_run(example, tmp_path):
     done = subprocess.run([sys.executable, example, "--quick"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -60,6 +60,7 @@ def play(strategy, control, seed, answers=140, junk=150):
     return campaign, precision_at(p, pool.Y[clean].toarray(), 2)
 
 
+@pytest.mark.slow
 def test_a_bad_strategy_is_pulled_to_random_and_scores_as_random_does():
     at_random, bare, guarded, shares = [], [], [], []
     for seed in range(4):

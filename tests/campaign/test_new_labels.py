@@ -69,6 +69,7 @@ def with_counts(truth, kind):
 
 @pytest.mark.parametrize("kind", ["transfer", "factors", "several"])
 @pytest.mark.parametrize("guessed", [True, False])
+@pytest.mark.slow
 def test_counts_a_model_was_given_leave_room_for_a_new_label(world, kind, guessed):
     X, truth, _, _ = world
     model = with_counts(truth, kind)

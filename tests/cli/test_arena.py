@@ -59,6 +59,7 @@ def tiny_arena(folder=None):
     return Arena((Source("gaussian", limit=60),), (Entrant("binary_relevance", ("random",)),), (0,), Schedule(6, 1, 4))
 
 
+@pytest.mark.slow
 def test_a_study_file_is_run_ranked_and_reported(here):
     done = run("study.toml", "--jobs", "1")
     assert done.exit_code == 0, done.stderr
@@ -89,6 +90,7 @@ def test_the_same_command_again_runs_nothing_and_says_the_same(here, monkeypatch
     assert run("study.toml", "--jobs", "1").stdout == first.stdout
 
 
+@pytest.mark.slow
 def test_json_is_all_there_is_on_stdout(here):
     done = run("study.toml", "--jobs", "1", "--json", "--seeds", "1", "--metric", "log_loss,macro_f1", "--out", "o")
     told = json.loads(done.stdout)

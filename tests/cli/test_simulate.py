@@ -20,6 +20,7 @@ from labelwise.cli import simulate as command
 from labelwise.cli._common import progress_bars, stoppable
 from labelwise.cli.simulate import _schedule
 from labelwise.records import Costs
+from rest_slow import rest_slow
 
 SMALL = ["--model", "binary_relevance", "--rounds", "2", "--batch", "4", "--start", "6", "--seeds", "2", "--jobs", "1"]
 
@@ -120,6 +121,7 @@ def test_pair_strategies_say_what_they_asked(here):
     assert {r["answers"] for r in json.loads(done.stdout)["results"]} == {6 * 2 + 2 * 8}
 
 
+@pytest.mark.slow
 def test_prices_reach_the_results_and_the_report(here):
     prices = ["--strategy", "random_pairs,balanced_pairs", "--read-cost", "0.1min", "--answer-cost", "500ms"]
     done = run("things.csv", "--labels", "tags", *SMALL, *prices)
@@ -139,6 +141,7 @@ def test_a_named_price_list_can_be_changed_in_single_prices():
     assert _schedule(options | dict.fromkeys(given)).costs is None
 
 
+@pytest.mark.slow
 def test_a_strategy_without_its_control_is_noted_and_not_judged(here):
     done = run("things.csv", "--labels", "tags", *SMALL, "--strategy", "random,uncertainty_pairs", "--json")
     assert (
@@ -214,7 +217,7 @@ def test_without_the_plots_extra_the_results_are_still_there(here, monkeypatch):
     assert "Report:" not in done.stdout
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("jobs", rest_slow(["1", "2"]))
 def test_ctrl_c_says_how_to_go_on(here, jobs):
     arguments = ["things.csv", "--labels", "tags", *SMALL, "--seeds", "400", "--jobs", jobs]
     code = "import sys; from labelwise.cli import main; main()"

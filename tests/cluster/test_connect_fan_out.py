@@ -13,6 +13,7 @@ from labelwise.studies import Plan, Schedule, run_study
 from labelwise.studies.jobs import Job, run_jobs
 
 
+@pytest.mark.slow
 def test_a_study_on_a_cluster_is_the_same(client, tmp_path):
     data = make_gaussian_labels(120, random_state=0)
     plan = Plan(["binary_relevance"], ["random", "uncertainty"], seeds=(0, 1), schedule=Schedule(10, 2, 5))

@@ -8,6 +8,7 @@ import pytest
 from labelwise.cluster import greedy_information
 from labelwise.cluster.information import BlockRunner, MappedBlock, portable
 from labelwise.numerics import information
+from rest_slow import rest_slow
 
 N, R = 3000, 12
 
@@ -23,7 +24,7 @@ def blocks(factor, size=400, **settings):
 
 
 @pytest.mark.parametrize("criterion", ["mi", "entropy", "mi_fixed_rest"])
-@pytest.mark.parametrize("size", [400, 20])  # 150 blocks are 19 groups, which each worker has in two tasks
+@pytest.mark.parametrize("size", rest_slow([400, 20]))  # 150 blocks are 19 groups, which each worker has in two tasks
 def test_picks_are_those_of_one_machine(client, factor, size, criterion):
     rng = np.random.default_rng(1)
     settings = {"given": [7, 8, 2999], "criterion": criterion, "costs": rng.uniform(1, 3, N)}

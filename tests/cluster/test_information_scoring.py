@@ -36,6 +36,7 @@ def asked(campaign, rounds=2):
     "strategy",
     [lw.Uncertainty(), lw.Uncertainty(target="pairs"), lw.MutualInformation(), lw.MutualInformation("pairs")],
 )
+@pytest.mark.slow
 def test_questions_are_those_of_one_machine(client, strategy):
     assert asked(campaign(on_cluster(strategy, client))) == asked(campaign(strategy))
 

@@ -55,6 +55,7 @@ def test_more_labels_than_a_file_can_hold(file, text):
             open_stream(path)
 
 
+@pytest.mark.slow
 def test_many_labels_may_be_stated_by_hand(file):
     path = file("x.txt", "0 0:1\n")
     assert read(path, shape=(None, 3, 300_000)).n_labels == 300_000

@@ -70,6 +70,7 @@ def studied(data: LabelData, model: str, target: str, seed: int, folder: Path) -
 @pytest.mark.parametrize("target", ROUNDS)
 @pytest.mark.parametrize("model", ["default", "binary_relevance"])
 @pytest.mark.parametrize("seed", rest_slow(range(3)))
+@pytest.mark.slow
 def test_the_protocol_of_the_studies_through_a_project_gives_the_same_picks(tmp_path, model, target, seed):
     data = pool(seed, n_items=90)
     result, schedule = studied(data, model, target, seed, tmp_path / "study")

@@ -67,6 +67,7 @@ def test_a_figure_is_a_png(study):
     assert figures.as_png(figures.draw_curves(study.table, ["macro_f1"])).startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_without_matplotlib_the_message_says_what_to_install():
     code = "import sys; sys.modules['matplotlib'] = None; import labelwise.studies.figures"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

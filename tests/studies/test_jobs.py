@@ -70,6 +70,7 @@ def test_a_failing_job_leaves_the_finished_ones(tmp_path):
     assert [path.name for path in tmp_path.glob("*.json")] == [f"{todo[0].key}.json"]
 
 
+@pytest.mark.slow
 def test_each_worker_keeps_to_its_share_of_the_cores():
     jobs = 2 * cpu_count()
     threads = list(side_by_side((delayed(_blas_threads)() for _ in range(2)), jobs))

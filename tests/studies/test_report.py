@@ -104,6 +104,7 @@ def test_pairs_are_also_drawn_against_answers_and_one_seed_admits_it(tmp_path, s
 
 
 @pytest.mark.parametrize(("n_labels", "words"), [(2, "label by label"), (30, "each outline the region")])
+@pytest.mark.slow
 def test_data_in_the_plane_get_maps(tmp_path, plan, n_labels, words):
     rng = np.random.default_rng(0)
     X = rng.random((90, 2))
@@ -121,6 +122,7 @@ def test_names_are_escaped(tmp_path):
     assert "&lt;b&gt;bold &amp; brave" in html
 
 
+@pytest.mark.slow
 def test_the_report_of_an_arena_is_one_file_with_everything(tmp_path):
     entrants = (Entrant("binary_relevance", ("random", "uncertainty", "random_pairs")),)
     sources = (Source("gaussian", limit=90), Source("shapes", limit=90))

@@ -11,6 +11,7 @@ from labelwise.numerics.metrics import evaluate
 from labelwise.queries import BY_NAME, BalancedPairs, Random, Uncertainty
 from labelwise.records import LabelData, Question
 from labelwise.studies.simulate import Answerer, Schedule, simulate, split
+from rest_slow import rest_slow
 
 
 def figures(result):
@@ -30,7 +31,7 @@ def test_the_same_seed_gives_the_same_curve_and_another_seed_another(small):
     assert figures(first) != figures(other)
 
 
-@pytest.mark.parametrize("name", list(BY_NAME))
+@pytest.mark.parametrize("name", rest_slow(BY_NAME, 8))
 def test_every_strategy_of_a_seed_starts_and_is_tested_alike(small, name):
     strategy = BY_NAME[name]()
     at_random = Random(target=strategy.target)

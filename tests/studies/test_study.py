@@ -125,6 +125,7 @@ def test_finished_runs_are_used_again_and_damaged_ones_are_redone(tmp_path, smal
 
 
 @pytest.mark.parametrize("what", ["schedule", "data", "test", "model", "options", "strategy", "version"])
+@pytest.mark.slow
 def test_a_change_of_anything_that_matters_runs_anew(tmp_path, small, plan, monkeypatch, what):
     def finished():
         return {path.name for path in (tmp_path / "runs").glob("*.json")}

@@ -57,6 +57,7 @@ def test_xmc_gives_the_rows_of_the_reader(tmp_path, suffix, batch):
     assert {one.Y.shape[1] for one in batches} == {7} and {one.X.shape[1] for one in batches} == {30}
 
 
+@pytest.mark.slow
 def test_compiled_and_python_parsing_agree_across_blocks(tmp_path):
     data = random_data(n=3500, d=500)
     path = tmp_path / "large.txt"

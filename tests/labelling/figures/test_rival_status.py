@@ -81,6 +81,7 @@ def standing_events(project: Project) -> list[Event]:
     return [event for event in project.events() if event.kind == "answer" and event.id not in undone]
 
 
+@pytest.mark.slow
 def test_answers_per_day_and_person(project):
     found = status_of(project, recount=False)
     expected = Counter((datetime.fromtimestamp(event.at, UTC).date(), event.who) for event in standing_events(project))

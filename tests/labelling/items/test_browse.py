@@ -87,6 +87,7 @@ def test_words_are_found_in_values_and_names_only(project, word):
 
 
 @pytest.mark.parametrize("location", ["postgresql"], indirect=True)
+@pytest.mark.slow
 def test_postgresql_finds_the_same(project, location):
     with fill(location) as other:
         for word in ("alpha", "émile", "100%", "_", "\\", '"', "deep", "ber 5", "p1"):

@@ -177,6 +177,7 @@ backup(sys.argv[1], sys.argv[2], overwrite=True, progress=wait)
 
 
 @pytest.mark.parametrize("is_there", [False, True])
+@pytest.mark.slow
 def test_killed_in_mid_backup_the_name_has_what_it_had(filled, location, tmp_path, is_there):
     copy = tmp_path / "folder" / "backup.db"
     copy.parent.mkdir()

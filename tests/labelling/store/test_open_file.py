@@ -98,6 +98,7 @@ with ServedProject({path!r}) as project:
 
 
 @pytest.mark.parametrize("replace", REPLACING)
+@pytest.mark.slow
 def test_a_backup_is_not_written_to_by_a_process_that_ends(served, replace: Callable[[str, str], None]):
     """It had the file open, and nobody asked it for anything since."""
     project, path, backup = served
@@ -283,6 +284,7 @@ def test_a_file_that_was_closed_may_be_replaced(served):
     assert len(project.events()) == 5
 
 
+@pytest.mark.slow
 def test_the_worker_stops_and_leaves_the_new_file_alone(served, make):
     project, path, backup = served
     process = start_worker(project.store)

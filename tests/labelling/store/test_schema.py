@@ -9,6 +9,7 @@ from labelwise import Answer
 from labelwise.labelling import Event
 from labelwise.labelling.records import SETTLED
 from labelwise.labelling.store.events import read_votes, votes_since
+from rest_slow import rest_slow
 
 
 def by_hand(events: list[Event]) -> dict[tuple[str, str], bool]:
@@ -30,7 +31,7 @@ def by_hand(events: list[Event]) -> dict[tuple[str, str], bool]:
     return known
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", rest_slow(range(3)))
 def test_what_is_known_is_the_majority_of_last_words(make, location, seed):
     project, rng = make(location), np.random.default_rng(seed)
     for _ in range(60):

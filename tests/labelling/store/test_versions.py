@@ -72,6 +72,7 @@ def test_it_opens_and_says_the_same(old, tmp_path):
     assert (verify(old).version, problems(old)) == (schema.VERSION, {})
 
 
+@pytest.mark.slow
 def test_it_is_backed_up_as_it_is_and_restored_up_to_date(old, location, tmp_path):
     before = old.read_bytes()
     copy = tmp_path / "backup.db"

@@ -45,6 +45,7 @@ def test_twenty_items_by_keyboard_as_wholes(context, ready):
     assert tab.errors == []
 
 
+@pytest.mark.slow
 def test_twenty_items_by_keyboard_one_question_after_the_other(context, ready):
     with serving(ready) as address:
         tab = LabellingTab(context, address)
@@ -68,6 +69,7 @@ def test_what_was_not_asked_stays_open_one_by_one(context, ready):
     assert dict(answers(ready)[0].values) == {"left": False}
 
 
+@pytest.mark.slow
 def test_pairs_of_one_item_are_asked_one_after_the_other(context, make):
     project = make(strategy="uncertainty_pairs", ready=60)
     project.refresh()
@@ -130,6 +132,7 @@ def sorted_groups() -> list[str]:
     return ["fruit", "metal", "river", "Städte"]
 
 
+@pytest.mark.slow
 def test_two_people_at_once_never_get_the_same_item(browser, ready):
     links = {name: ready.people.add(name) for name in ("ann", "bob")}
     with serving(ready, local_user=None) as address:
@@ -155,6 +158,7 @@ def test_two_people_at_once_never_get_the_same_item(browser, ready):
     assert len({event.item for event in said}) == 20
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_or_doubled_when_the_server_is_killed(context, ready):
     port, shown = free_port(), []
     server = Process(ready.store.location, port)
@@ -273,6 +277,7 @@ def test_no_script_in_texts_or_names_runs(context, make, guarded):
             assert attack in tab.page.inner_text("#asked")
 
 
+@pytest.mark.slow
 def test_a_phone_shows_it_all_and_can_be_tapped(browser, ready):
     context = browser.new_context(viewport={"width": 390, "height": 780}, has_touch=True, is_mobile=True)
     with serving(ready) as address:

@@ -81,6 +81,7 @@ def sent(tab: LabellingTab) -> list[str]:
 # -- the same label twice ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_with_an_overlap_marks_are_stored_as_they_were_made(context, make):
     project = make(ready=20, overlap=2)
     project.refresh()
@@ -101,6 +102,7 @@ def test_with_an_overlap_marks_are_stored_as_they_were_made(context, make):
 
 @pytest.mark.parametrize("mode", ["whole", "single"])
 @pytest.mark.parametrize("strategy", ["uncertainty", "uncertainty_pairs"])
+@pytest.mark.slow
 def test_a_label_that_two_leases_hold_is_shown_once(context, make, mode, strategy):
     project = make(ready=40, strategy=strategy)
     project.refresh()
@@ -159,6 +161,7 @@ def test_a_doubled_enter_saves_one_item(long_guard, ready):
     assert [(event.item, yes_of(event)) for event in ready.events()] == [(item, ["left"]), (second, ["low"])]
 
 
+@pytest.mark.slow
 def test_enter_while_the_page_loads_saves_nothing(long_guard, ready):
     with serving(ready) as address:
         tab = LabellingTab(long_guard, address)
@@ -174,6 +177,7 @@ def test_enter_while_the_page_loads_saves_nothing(long_guard, ready):
 
 
 @pytest.mark.parametrize("keys", [("1", "2", "Enter"), ("y", "y", "y")], ids=["whole", "single"])
+@pytest.mark.slow
 def test_keys_typed_ahead_of_an_item_are_dropped_and_it_is_said(long_guard, ready, keys):
     with serving(ready) as address:
         tab = LabellingTab(long_guard, address)
@@ -249,6 +253,7 @@ def test_search_after_search_marks_every_label(context, tags):
     assert yes_of(event) == ["finance", "python", "sport/tennis"] and len(event.values) == 421
 
 
+@pytest.mark.slow
 def test_what_finds_nothing_says_so_and_loses_nothing(long_guard, tags):
     project = tags(ready=6)
     with serving(project) as address:
@@ -276,6 +281,7 @@ def test_what_finds_nothing_says_so_and_loses_nothing(long_guard, tags):
 
 
 @pytest.mark.parametrize("mode", ["whole", "single"])
+@pytest.mark.slow
 def test_labels_may_have_any_name(context, make, mode):
     names = ("constructor", "__proto__", "1", "valueOf")
     data = LabelData.from_arrays(np.eye(4), label_names=names, item_ids=("toString", "__proto__", "b", "c"))
@@ -458,6 +464,7 @@ def test_questions_about_one_item_are_taken_back_one_by_one(context, make):
 
 
 @pytest.mark.parametrize("mode", ["whole", "single"])
+@pytest.mark.slow
 def test_undo_after_others_answered_everything_goes_on_with_the_next_item(context, ready, mode):
     with serving(ready) as address:
         tab = LabellingTab(context, address)
@@ -524,6 +531,7 @@ def test_answers_that_an_earlier_version_of_the_page_kept_are_sent(context, read
 
 
 @pytest.mark.parametrize(("key", "said"), [("y", True), ("n", False), ("u", None)])
+@pytest.mark.slow
 def test_a_key_pressed_twice_says_the_same_of_the_last_label(context, ready, key, said):
     with serving(ready) as address:
         tab = LabellingTab(context, address)

@@ -355,6 +355,7 @@ def test_labels_are_a_tree_that_keys_open_and_close(context, many):
     assert stored(project) == (item, {"wheel": True, "engine": None})
 
 
+@pytest.mark.slow
 def test_guidelines_are_shown_beside_the_item_and_run_nothing(context, ready):
     attack = (
         "<img src=x onerror=\"document.title='taken over'\"> [run](javascript:alert(1)) ![x](https://example.org/x.png)"

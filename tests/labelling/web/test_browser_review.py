@@ -157,6 +157,7 @@ def test_a_note_is_left_listed_answered_and_exported(page, copied):
     assert copied.notes.open_number() == 1
 
 
+@pytest.mark.slow
 def test_people_are_added_given_roles_and_removed(page, copied, browser):
     page.goto(f"{page.base}/people")
     assert "Nobody but you" in page.inner_text("main") and "with" in page.inner_text("main table")

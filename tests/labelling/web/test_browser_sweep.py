@@ -131,6 +131,7 @@ def test_pages_of_snippets_are_saved_as_pressed_and_taken_back(context, texts):
     assert all(event.timing.question == "sweep" for event in project.events() if event.who == "me" and event.values)
 
 
+@pytest.mark.slow
 def test_nothing_is_saved_by_accident(context, texts):
     project, _ = texts
     with serving(project) as address:
@@ -157,6 +158,7 @@ def test_nothing_is_saved_by_accident(context, texts):
         assert project.events()[-1].who == "owner" and tab.errors == []
 
 
+@pytest.mark.slow
 def test_a_page_saved_without_a_connection_is_sent_later_and_once(context, texts):
     project, has = texts
     with serving(project) as address:

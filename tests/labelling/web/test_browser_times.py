@@ -68,6 +68,7 @@ def answers(project):
     return [event for event in project.events() if event.kind == "answer"]
 
 
+@pytest.mark.slow
 def test_the_times_of_a_paced_robot_are_stored_within_5_percent(context, ready):
     """Items are fetched three ahead: time before they are shown does not count, nor does a hidden tab."""
     paces = [(1200, 0, 900), (700, 0, 700), (1500, 2500, 1000), (2500, 0, 500), (900, 0, 900)]
@@ -83,6 +84,7 @@ def test_the_times_of_a_paced_robot_are_stored_within_5_percent(context, ready):
 
 
 @pytest.mark.parametrize(("hidden", "least", "most"), [(True, 0.2, 30.0), (False, 60.0, 90.0)])
+@pytest.mark.slow
 def test_a_tab_open_over_night_counts_for_a_minute_at_most(context, ready, hidden, least, most):
     with serving(ready) as address:
         tab = LabellingTab(context, address)
@@ -130,6 +132,7 @@ def test_pairs_and_further_labels_of_an_open_item_are_told_apart(context, make):
     assert kinds == ["further" if same else "pair" for same in again] and "pair" in kinds
 
 
+@pytest.mark.slow
 def test_an_answer_taken_back_before_it_was_sent_keeps_its_time(context, ready):
     with serving(ready) as address:
         tab = LabellingTab(context, address)

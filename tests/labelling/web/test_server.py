@@ -53,6 +53,7 @@ def printed_link(location: str, port: int) -> str:
     return link
 
 
+@pytest.mark.slow
 def test_the_command_prints_an_address_with_a_secret_that_stays(project):
     port = free_port()
     link = printed_link(project.store.location, port)

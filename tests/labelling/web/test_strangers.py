@@ -295,6 +295,7 @@ HALF = b"GET /enter HTTP/1.1\r\nhost: 127.0.0.1\r\n"
 
 
 @pytest.mark.parametrize("said", [b"", HALF, b"POST /enter HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\nsecret"])
+@pytest.mark.slow
 def test_half_requests_make_room_for_whole_ones(page, said):
     with listening(page, most=20, per_address=100) as place:
         lines = [socket.create_connection(place) for _ in range(60)]
@@ -307,6 +308,7 @@ def test_half_requests_make_room_for_whole_ones(page, said):
             line.close()
 
 
+@pytest.mark.slow
 def test_slow_bodies_do_not_keep_newcomers_out(page):
     with listening(page, most=300, per_address=300) as place:
         lines = [socket.create_connection(place) for _ in range(middleware.ANONYMOUS_WAITING + 20)]
@@ -318,6 +320,7 @@ def test_slow_bodies_do_not_keep_newcomers_out(page):
             line.close()
 
 
+@pytest.mark.slow
 def test_one_address_cannot_have_all_connections(page):
     with listening(page, most=40, per_address=10) as place:
         ours = [socket.create_connection(place, source_address=("127.0.0.3", 0)) for _ in range(5)]

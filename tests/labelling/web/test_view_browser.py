@@ -86,6 +86,7 @@ def open_page(browser, project):
     assert wrong == [], "scripts ran into errors, or the policy refused something of our own"
 
 
+@pytest.mark.slow
 def test_pictures_come_first_and_can_be_read_in_the_dark(open_page):
     for scheme in ("light", "dark"):
         page = open_page("/progress", color_scheme=scheme)
@@ -138,6 +139,7 @@ def test_filters_and_pages(open_page, project):
     assert names and not answered & set(names)
 
 
+@pytest.mark.slow
 def test_labels_are_added_renamed_merged_and_retired(open_page, project):
     page = open_page("/vocabulary")
     page.get_by_label("Name", exact=True).fill("brand new")
@@ -167,11 +169,13 @@ def test_labels_are_added_renamed_merged_and_retired(open_page, project):
 
 
 @pytest.mark.parametrize("path", PAGES)
+@pytest.mark.slow
 def test_nothing_is_wider_than_a_phone(open_page, path):
     page = open_page(path, viewport={"width": 360, "height": 740})
     assert page.evaluate(OVERFLOW) == 0
 
 
+@pytest.mark.slow
 def test_drawings_and_names_fit_a_phone(open_page):
     page = open_page("/progress", viewport={"width": 390, "height": 800})
     right = "all => all.map(each => each.getBoundingClientRect().right)"

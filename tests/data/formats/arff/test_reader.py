@@ -55,6 +55,7 @@ def test_latin_1(file):
 
 
 @pytest.mark.parametrize("row", ["1,2,0", "{0 1,1 2}"])
+@pytest.mark.slow
 def test_large_files_take_the_compiled_way_and_number_their_lines(file, monkeypatch, row):
     head = TEXT.format("'x: -C 1'").removesuffix("1,2,0\n")
     monkeypatch.setattr("labelwise.data.formats.arff.reader.line_blocks", lambda path: _small_blocks(path))
