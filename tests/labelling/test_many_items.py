@@ -12,7 +12,7 @@ from labelwise.labelling.exchange.transfer import read_events_file, write_events
 from labelwise.labelling.items.browse import Browser
 from labelwise.labelling.many_items import sweep_order
 from labelwise.labelling.safety.verify import verify
-from labelwise.labelling.web.sweep_view import snippet
+from labelwise.labelling.web.sweep_view import SHORT, snippets
 from labelwise.records import Timing
 from labelwise.records.costs import Costs
 
@@ -167,9 +167,19 @@ def test_a_change_in_bulk_corrects_and_is_taken_back_as_one(make):
 
 def test_a_snippet_is_the_sentence_that_tells_cut_to_a_glance():
     text = "We came home late. " + "word " * 60 + "the refunds never came " + "word " * 60 + ". The end."
-    parts = snippet(text, {"refund": 2.0, "late": 0.5})
+    (parts,) = snippets([text], {"refund": 2.0, "late": 0.5})
     assert [part for part, tells in parts if tells] == ["refunds"]
     shown = "".join(part for part, _ in parts)
-    assert shown in text and len(shown) <= 110 and not shown.startswith(" ")
-    assert "".join(part for part, _ in snippet(text, {"late": 0.5})) == "We came home late."
-    assert snippet("", {"late": 1.0}) == []
+    assert shown in text and len(shown) <= SHORT and not shown.startswith(" ")
+    assert ["".join(part for part, _ in each) for each in snippets([text], {"late": 0.5})] == ["We came home late."]
+    assert snippets(["", "\n"], {"late": 1.0}) == [[], []]
+
+
+def test_a_sentence_that_all_items_of_a_page_have_is_not_what_is_shown_of_them():
+    own = ["Bananas of Ecuador", "Lamb of New Zealand", "Steel pipes", "Rice", "Wine", "Cod", "Sugar", "Olives"]
+    texts = [f"{name}. Having regard to the customs tariff No {place}/87." for place, name in enumerate(own)]
+    assert ["".join(part for part, _ in each) for each in snippets(texts, {"customs": 1.0})] == [f"{n}." for n in own]
+    texts[0] += " Customs officers count bananas."  # tells, and no other has it
+    assert snippets(texts, {"customs": 1.0})[0] == [("Customs", True), (" officers count bananas.", False)]
+    pair = snippets(texts[1:3], {"customs": 1.0})  # two may well have the same sentence
+    assert [[part for part, tells in each if tells] for each in pair] == [["customs"], ["customs"]]

@@ -182,6 +182,20 @@ def test_the_line_is_accepted_by_one_key_and_taken_back_by_one(context, many):
     assert stored(project) == (item, dict.fromkeys(picked, True))
 
 
+def test_shift_with_a_digit_accepts_all_from_the_first_to_it_and_is_taken_back_as_one(context, many):
+    tab = LabellingTab(context, many[1])
+    first = tab.page.eval_on_selector_all(".groups .row", "all => all.slice(0, 4).map(each => each.dataset.name)")
+    tab.press("2", "Shift+Digit4")
+    assert chosen(tab) == [first[1], first[0], first[2], first[3]]
+    tab.press("Alt+z")
+    assert chosen(tab) == [first[1]]
+    tab.press("Shift+Digit2", "Shift+Digit2")
+    assert chosen(tab) == [first[1], first[0]] and "from the first to 2" in tab.page.inner_text("#found")
+    tab.press("Alt+z", "Alt+z", "x", "Shift+Digit1")
+    assert tab.page.input_value("#search") == "x!" and chosen(tab) == []  # in a search it is text
+    assert tab.errors == []
+
+
 def test_hits_are_ordered_and_a_found_label_is_never_taken_back(context, many):
     project, address = many
     tab = LabellingTab(context, address)

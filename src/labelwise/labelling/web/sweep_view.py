@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -22,11 +23,13 @@ from labelwise.labelling.web.label_view import shown_item
 from labelwise.records.asking import SWEEP_PAGE, Timing
 
 SNIPPETS = 12  # on a page; of pictures there are as many as a page of a sweep has
-SHORT = 110  # characters of a snippet: what is read at a glance
+SHORT = 64  # characters of a snippet: some ten words, which are read in 2.5 s
+UNTOLD = 0.02  # weight of a sentence without a word that tells; of a word of the label's name it is 1
 MOST_SIMILAR = 500  # items that a sweep over those like one goes through
 LONG = 2000  # of the text that is shown where a snippet does not tell
 ITEM_NAME = Annotated[str, Field(min_length=1, max_length=4000)]
 _WORD = re.compile(r"[^\W_]{2,}")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 router = APIRouter()
 
@@ -142,54 +145,82 @@ def _shown(browser: Browser, page: SweepPage | None, believed: Mapping[int, floa
         return ShownPage(page=None, label=label, tiles=[], left=0)
     project, words = browser.project, telling_words(browser.project.store, page.label)
     with project.store.reading() as connection:
-        rows = items_by_number(connection, page.items)
+        found = items_by_number(connection, page.items)
+    rows = [found[number] for number in page.items]
+    folder, features = project.store.folder, project.settings.features
+    shown = [shown_item(row.name, located(row.content, folder), features) for row in rows]
+    texts = [each["text"] or " · ".join(f"{field}: {value}" for field, value in each["fields"]) for each in shown]
     tiles = []
-    for number in page.items:
-        row, p = rows[number], believed.get(number, float("nan"))
-        shown = shown_item(row.name, located(row.content, project.store.folder), project.settings.features)
-        text = shown["text"] or " · ".join(f"{field}: {value}" for field, value in shown["fields"])
-        parts = snippet(text, words)
+    for number, row, each, text, parts in zip(page.items, rows, shown, texts, snippets(texts, words), strict=True):
+        p = believed.get(number, float("nan"))
         whole = "" if "".join(part for part, _ in parts) == text else text[:LONG]
         likely = None if np.isnan(p) else round(p, 4)
-        found = {"item": row.name, "p": likely, "pictures": shown["pictures"][:1], "marked": number in page.marked}
-        tiles.append(Tile(**found, snippet=parts, text=whole))
+        about = {"item": row.name, "p": likely, "pictures": each["pictures"][:1], "marked": number in page.marked}
+        tiles.append(Tile(**about, snippet=parts, text=whole))
     return ShownPage(page=page.token, label=page.label, tiles=tiles, left=max(len(believed), len(page.items)))
 
 
-def snippet(text: str, words: Mapping[str, float], most: int = SHORT) -> list[tuple[str, bool]]:
-    """The sentence of a text that tells most, cut to a glance around its strongest word; in parts, telling or not.
+def snippets(texts: Sequence[str], words: Mapping[str, float], most: int = SHORT) -> list[list[tuple[str, bool]]]:
+    """Of each text the sentence that tells most, cut to a glance around its strongest word; in parts, telling or not.
 
-    >>> snippet("We came home. The parcel was late again.", {"late": 1.0})
-    [('The parcel was ', False), ('late', True), (' again.', False)]
-    >>> snippet("nothing to tell", {})
-    [('nothing to tell', False)]
+    What several texts of a page have in common tells nobody which of them have the label: the weight of a sentence is
+    divided by the square of the number of texts that have it, numbers and signs apart. So where nearly all have the
+    same telling sentence, each shows the first one of its own.
+
+    >>> snippets(["We came home. The parcel was late again."], {"late": 1.0})
+    [[('The parcel was ', False), ('late', True), (' again.', False)]]
+    >>> same = [f"{name} wrote. It was late." for name in ("Ann", "Bob", "Cid", "Dee", "Eve", "Flo", "Gil", "Hal")]
+    >>> snippets(same, {"late": 1.0})[:2]
+    [[('Ann wrote.', False)], [('Bob wrote.', False)]]
     """
+    told = [_told(text, words) for text in texts]
+    cuts = [[*_glances(text, of_text, most)] for text, of_text in zip(texts, told, strict=True)]
+    keys = [[_in_common(text[start:stop]) for start, stop, _ in of] for text, of in zip(texts, cuts, strict=True)]
+    number = Counter(key for of_text in keys for key in {*of_text})
+    found = []
+    for text, of_text, glances, of_glances in zip(texts, told, cuts, keys, strict=True):
+        weights = [
+            (weight + UNTOLD) / number[key] ** 2 for (_, _, weight), key in zip(glances, of_glances, strict=True)
+        ]
+        start, stop = glances[int(np.argmax(weights))][:2] if glances else (0, 0)
+        found.append(_in_parts(text, of_text, start, stop))
+    return found
+
+
+def _told(text: str, words: Mapping[str, float]) -> list[tuple[int, int, float]]:
+    """Where words of a text tell, and how much."""
     told = [(found.start(), found.end(), _weight(found[0], words)) for found in _WORD.finditer(text)]
-    told = [each for each in told if each[2] > 0]
-    start, stop = _best_sentence(text, told)
-    if stop - start > most:
-        middle = max((each for each in told if start <= each[0] < stop), key=lambda each: each[2], default=None)
-        centre = start + most // 3 if middle is None else (middle[0] + middle[1]) // 2
-        first = max(start, min(centre - most // 2, stop - most))
-        start, stop = _whole_words(text, first, first + most, (start, stop))
+    return [each for each in told if each[2] > 0]
+
+
+def _glances(text: str, told: list[tuple[int, int, float]], most: int) -> Iterator[tuple[int, int, float]]:
+    """The sentences of a text, each cut around its strongest word, with the weight of the words in it."""
+    for found in _SENTENCE.finditer(text):
+        start, stop = found.start() + len(found[0]) - len(found[0].lstrip()), found.start() + len(found[0].rstrip())
+        if stop <= start:
+            continue
+        within = [each for each in told if start <= each[0] < stop]
+        if stop - start > most:
+            middle = max(within, key=lambda each: each[2], default=None)
+            centre = start + most // 2 if middle is None else (middle[0] + middle[1]) // 2
+            first = max(start, min(centre - most // 2, stop - most))
+            start, stop = _whole_words(text, first, first + most, (start, stop))
+        yield start, stop, sum(weight for left, right, weight in within if start <= left and right <= stop)
+
+
+def _in_common(sentence: str) -> str:
+    """What of a sentence is compared with others: its words, without numbers and signs."""
+    return " ".join(_LETTERS.findall(sentence.lower()))
+
+
+def _in_parts(text: str, told: list[tuple[int, int, float]], start: int, stop: int) -> list[tuple[str, bool]]:
     parts: list[tuple[str, bool]] = []
     end = start
     for left, right, _ in told:
         if start <= left and right <= stop:
             parts += [(text[end:left], False)] * (left > end) + [(text[left:right], True)]
             end = right
-    parts += [(text[end:stop], False)] * (stop > end)
-    return parts
-
-
-def _best_sentence(text: str, told: list[tuple[int, int, float]]) -> tuple[int, int]:
-    best, most = None, -1.0
-    for found in _SENTENCE.finditer(text):
-        start, stop = found.start() + len(found[0]) - len(found[0].lstrip()), found.start() + len(found[0].rstrip())
-        weight = sum(each[2] for each in told if start <= each[0] < stop)
-        if stop > start and weight > most:
-            best, most = (start, stop), weight
-    return best or (0, len(text))
+    return parts + [(text[end:stop], False)] * (stop > end)
 
 
 def _whole_words(text: str, first: int, last: int, limits: tuple[int, int]) -> tuple[int, int]:

@@ -51,6 +51,12 @@ export class Keys {
     return new Map(names.map((name) => [name, this.own.get(name) ?? free.shift() ?? ""]));
   }
 
+  // Shift with a digit, where that is no sign with another use and no digit itself: all labels up to the one beside it.
+  isUpTo({ key, code, shiftKey }) {
+    const isFree = this.command(key) === null && ![...this.own.values()].includes(key);
+    return shiftKey && /^Digit[1-9]$/.test(code ?? "") && !/\d/.test(key) && isFree;
+  }
+
   // The key that was pressed, as a command or a label may have it; null where it is text or not ours. `text` is what the
   // search box holds, or null where the focus is elsewhere.
   read(event, text) {
@@ -60,6 +66,7 @@ export class Keys {
     if (event.altKey) return altLetter(event);
     if (key.length > 1) return key;
     if (!this.single && key !== " ") return null;
+    if (this.isUpTo(event) && !text) return `UpTo${event.code.at(-1)}`;
     if (text === null) return key;
     return (text === "" ? IN_EMPTY_BOX.test(key) : key === this.of("find")) ? key : null;
   }

@@ -257,12 +257,24 @@ export class LabelList {
     this.tell(told);
   }
 
+  // Yes to all labels above the line.
   accept() {
+    this.acceptAll(this.rows.filter(({ p }) => p >= LINE), "above the line");
+  }
+
+  // Yes to all labels from the first to the one beside a key; whether there is one.
+  acceptUpTo(key) {
+    const items = this.visible();
+    const last = items.findIndex((item) => item.querySelector(".key").textContent === key);
+    if (last >= 0) this.acceptAll(items.slice(0, last + 1).map((item) => item.row), `from the first to ${key}`);
+    return last >= 0;
+  }
+
+  acceptAll(rows, where) {
     if (!this.on.may()) return;
-    const likely = this.rows.filter(({ p }) => p >= LINE);
-    const open = likely.filter(({ name }) => !(name in this.said()));
+    const open = rows.filter(({ name }) => !(name in this.said()));
     if (open.length) this.say(open.map((row) => [row, "yes"]));
-    else this.tell(likely.length ? "All labels above the line are marked." : "No label is above the line.");
+    else this.tell(rows.length ? `All labels ${where} are marked.` : `No label is ${where}.`);
   }
 
   // A chosen label is no longer; whether that counted.
@@ -296,6 +308,7 @@ export class LabelList {
     else if (command === "accept") this.accept();
     else if (command === "find") return this.find();
     else if (key === " " && this.inBox) this.accept();
+    else if (key.startsWith("UpTo")) return !this.isLiteral && this.acceptUpTo(key.at(-1));
     else if (key === " " && this.place?.matches(".row")) this.toggle(this.place, "yes");
     else if (key === "ArrowDown" || key === "ArrowUp") this.move(key === "ArrowDown" ? 1 : -1);
     else if (key === "ArrowRight" || key === "ArrowLeft") return !this.search.value && this.turn(key === "ArrowRight");
