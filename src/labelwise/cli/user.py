@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from labelwise.cli._common import AsJson, ProjectPlace, served
+from labelwise.cli._common import AsJson, ProjectPlace, fail, served
 
 user = typer.Typer(no_args_is_help=True, help="Add, list and remove the people who may label on the page.")
 
@@ -58,16 +59,78 @@ def link(project: ProjectPlace, name: Name, at: Address = "http://127.0.0.1:8000
         _print_link(at, found.people.link(name))
 
 
+@user.command()
+def assign(
+    project: ProjectPlace,
+    name: Name,
+    share: Annotated[
+        str | None,
+        typer.Argument(metavar="[SHARE]", help="Share of all items, such as 30%; 0 takes everything back."),
+    ] = None,
+    find: Annotated[str | None, typer.Option(metavar="WORDS", help="The items with all these words, instead.")] = None,
+    items: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="The items named in a file, one a line, instead."),
+    ] = None,
+) -> None:
+    """Assign items to a user: they are asked of this person first, and of others last.
+
+    A share replaces what the user had, and is drawn by chance from the items that are nobody's. Found and named items
+    are added, and taken from whoever had them. If the user is removed, the items are nobody's again.
+
+    **Examples**
+
+    ```
+    labelwise user assign tickets.db ann 30%
+    labelwise user assign tickets.db bob --find "invoice late"
+    labelwise user assign tickets.db ann 0
+    ```
+    """
+    if sum(each is not None for each in (share, find, items)) != 1:
+        raise fail("say one of a share such as 30%, --find WORDS and --items FILE")
+    part = None if share is None else _share(share)
+    with served(project) as found:
+        if part is not None:
+            number = found.people.assign_share(name, part)
+        else:
+            from labelwise.labelling.items.browse import Browser, ItemSearch  # loaded only where it is used
+
+            names = items.read_text(encoding="utf-8").splitlines() if items else None
+            if names is None:
+                names = Browser(found).names_found(ItemSearch(words=find or ""))
+            number = found.people.assign_items(name, [each for each in names if each.strip()])
+    typer.echo(f"{name}: {number} {'item' if number == 1 else 'items'} assigned")
+
+
+def _share(text: str) -> float:
+    """A share as people write it: 30%, 30 %, 0.3."""
+    number, sign, rest = text.strip().partition("%")
+    try:
+        share = float(number) / (100 if sign else 1)
+    except ValueError:
+        share = float("nan")
+    if rest or not 0 <= share <= 1:
+        raise fail(f"a share of the items is between 0% and 100%, such as 30% or 0.3, got {text!r}")
+    return share
+
+
 @user.command("list")
 def list_users(project: ProjectPlace, as_json: AsJson = False) -> None:
     """List the users and their roles."""
     with served(project) as found:
-        users = found.people.all()
+        users, assigned = found.people.all(), found.people.assigned()
     if as_json:
-        typer.echo(json.dumps([{"name": each.name, "role": each.role, "added_at": each.added_at} for each in users]))
+        rows = [{"name": each.name, "role": each.role, "added_at": each.added_at} for each in users]
+        for row in rows:
+            has = assigned.get(str(row["name"]))
+            row |= {} if has is None else {"assigned": has.items, "assigned_answered": has.answered}
+        typer.echo(json.dumps(rows))
         return
     for each in users:
-        typer.echo(f"{each.name}  {each.role}  since {datetime.fromtimestamp(each.added_at, UTC):%Y-%m-%d}")
+        since = f"since {datetime.fromtimestamp(each.added_at, UTC):%Y-%m-%d}"
+        has = assigned.get(each.name)
+        progress = "" if has is None else f"  {has.answered} of {has.items} own items answered"
+        typer.echo(f"{each.name}  {each.role}  {since}{progress}")
     if not users:
         typer.echo("no users: only this machine is served, by the address that labelwise serve prints")
 

@@ -18,6 +18,7 @@ from labelwise.labelling.store.items import show_item
 from labelwise.labelling.store.labels import StoredLabels, last_change
 from labelwise.labelling.store.questions import (
     LEFT,
+    Ready,
     StoredLease,
     answered_leases,
     answers_of,
@@ -26,13 +27,16 @@ from labelwise.labelling.store.questions import (
     leases_of,
     others_have,
     return_question,
+    take,
+    take_by_place,
+    turn_of_queue,
     votes_on,
     with_others,
     withdraw,
 )
 from labelwise.labelling.store.schema import NO, UNSURE, WHOLE_ITEM, YES
 from labelwise.labelling.store.trainings import last_good
-from labelwise.labelling.training.chance import copies
+from labelwise.labelling.training.chance import chance, copies
 from labelwise.records.asking import CONTROL, Answer, Question, Timing
 
 MOST_HELD = 100  # questions that one person can hold; who has as many is given no more before he answers or skips some
@@ -56,6 +60,21 @@ def why_none(connection: sa.Connection, who: str) -> str:
     if not (good.report or {}).get("exhausted", False):
         return MAKING
     return WITH_OTHERS if with_others(connection, who) else NOTHING
+
+
+def take_next(connection: sa.Connection, settings: Settings, who: str, n: int) -> list[Ready]:
+    """Up to n questions for a person, the best first, taken out of the queue.
+
+    Where items are assigned, it is one at a time: the person's own first, then nobody's, then those of others. As many
+    are of the random share as without assignments, drawn by chance from all items: an estimate must not be about the
+    items of those who work most.
+    """
+    turn = turn_of_queue(connection)
+    if turn is None:
+        return take(connection, who, n)
+    plan, left, at_random = turn
+    drawn = float(chance(settings.random_state, "turn", plan, left))
+    return take_by_place(connection, who, drawn * left < at_random) if n > 0 else []
 
 
 def leases_to_answer(connection: sa.Connection, settings: Settings, who: str, known: StoredLabels) -> list[StoredLease]:

@@ -5,33 +5,41 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+import numpy as np
 import sqlalchemy as sa
 
 from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.store import Store
+from labelwise.labelling.store.items import item_ids
 from labelwise.labelling.store.people import (
+    Assigned,
     StoredUser,
     add_invitation,
     add_session,
+    assign,
     count_users,
     drop_token,
     end_session,
     find_session,
     forget_expired_sessions,
     invited,
+    items_to_assign,
     owner_of_token,
+    read_assigned,
     read_users,
     remove_user,
     set_role,
+    unassign,
     use_invitation,
     was_removed,
     write_token,
     write_user,
 )
 from labelwise.labelling.store.schema import STUDIO
+from labelwise.labelling.training.chance import chance
 
 ANNOTATOR, REVIEWER, ADMIN, VIEWER = "annotator", "reviewer", "admin", "viewer"
 ROLES = {
@@ -138,6 +146,50 @@ class People:
     def has_users(self) -> bool:
         with self.store.reading() as connection:
             return count_users(connection) > 0
+
+    # -- whose items are whose ----------------------------------------------------------------------------------------
+
+    def assign_share(self, name: str, share: float) -> int:
+        """Give a user a share of all items, in place of what they had; how many items that are.
+
+        The items are drawn by chance, which depends on the item alone, from those that are nobody's. They are asked of
+        this person first, and of others only if nothing else is ready for them. A share of 0 takes all back.
+        """
+        if not 0 <= share <= 1:
+            raise ProjectError(f"a share of the items is between 0 and 1 (0 % and 100 %), got {share!r}")
+
+        def give(connection: sa.Connection) -> int:
+            self._check_known(connection, name)
+            total, free = items_to_assign(connection, name)
+            wanted = round(share * total)
+            if wanted > free.size:
+                raise ProjectError(
+                    f"{wanted} items are wanted for {name!r}, and {free.size} of {total} are not assigned to others; "
+                    "take a smaller share, or take items back from somebody (a share of 0)"
+                )
+            unassign(connection, name)
+            drawn = free[np.argsort(chance(0, "assign", free), kind="stable")[:wanted]]
+            assign(connection, name, np.sort(drawn).tolist())
+            return wanted
+
+        return self.store.write(give)
+
+    def assign_items(self, name: str, items: Iterable[str]) -> int:
+        """Give a user these items, besides what they have, whosoever they were; how many there are."""
+        wanted = list(items)
+
+        def give(connection: sa.Connection) -> int:
+            self._check_known(connection, name)
+            numbers = sorted(item_ids(connection, wanted).values())
+            assign(connection, name, numbers)
+            return len(numbers)
+
+        return self.store.write(give)
+
+    def assigned(self) -> dict[str, Assigned]:
+        """How many items are whose, and how many of them are answered."""
+        with self.store.reading() as connection:
+            return read_assigned(connection)
 
     # -- sessions -----------------------------------------------------------------------------------------------------
 

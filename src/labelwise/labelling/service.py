@@ -27,6 +27,7 @@ from labelwise.labelling.leases import (
     picked_and_verified,
     reason_of,
     shown_lease,
+    take_next,
     timed,
     undo_answer,
     why_none,
@@ -311,7 +312,7 @@ class Service:
         given = [self._shown(connection, renew(connection, held, self._until())) for held in mine[:n]]
         wanted = min(n - len(given) if new is None else new, MOST_HELD - len(mine)) + len(given)
         while len(given) < wanted:
-            questions = take(connection, who, wanted - len(given))
+            questions = take_next(connection, self.settings, who, wanted - len(given))
             if not questions:
                 break
             given += self._give_open(connection, questions, who)
@@ -320,7 +321,7 @@ class Service:
     def _ask_about_items(self, connection: sa.Connection, who: str, n: int) -> list[Lease]:
         given = self._ask(connection, who, 2 * MOST_HELD, new=0)
         while len({lease.question.item for lease in given}) < n and len(given) < MOST_HELD:
-            question = next(iter(take(connection, who, 1)), None)
+            question = next(iter(take_next(connection, self.settings, who, 1)), None)
             if question is None:
                 break
             first = self._give_open(connection, [question], who)  # before more is taken: it must not be given twice

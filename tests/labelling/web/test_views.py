@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from html import unescape
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -379,3 +380,19 @@ def test_the_label_page_offers_a_sweep_that_is_worth_far_more_than_whole_items(b
     page = admin.client.get("/label")
     link = 'href="/sweep?label=low+%26+far&amp;order=unsure"'
     assert (link in page.text) == ("2.6 times as much" in text_of(page)) == (times > 2)
+
+
+def test_an_admin_assigns_items_and_everybody_sees_their_own(sign_in, project):
+    ann, bob = sign_in("ann", "admin"), sign_in("bob")
+
+    def send(person: Person, **fields: str) -> Any:
+        return person.client.post("/people/assign", data={"csrf": person.csrf, "name": "bob", **fields})
+
+    assert "10 items assigned to bob" in send(ann, what="share", share="25").text
+    assert project.people.assigned()["bob"].items == 10
+    assert "0 of 10" in ann.get("/people").text and "of 10 answered" in bob.get("/people").text
+    assert "13 items assigned to bob" in send(ann, what="words", words="point 3").text
+    for wrong in ({"what": "share", "share": "x"}, {"what": "share", "share": "200"}, {"what": "words", "words": " "}):
+        assert send(ann, **wrong).status_code == 400
+    assert send(bob, what="share", share="50").status_code == 403
+    assert "Assign items" not in bob.get("/people").text

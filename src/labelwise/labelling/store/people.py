@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import sqlalchemy as sa
 
-from labelwise.labelling.store.schema import invitations, sessions, tokens, users
+from labelwise.labelling.store.engine import insert_rows, pieces
+from labelwise.labelling.store.events import BY_PEOPLE, STANDS
+from labelwise.labelling.store.schema import assignments, events, invitations, items, sessions, tokens, users
 
 ACTIVE = users.c.removed_at.is_(None)
 SESSION = sa.select(sessions.c.who, sessions.c.is_local, sessions.c.expires_at, users.c.role).select_from(
@@ -61,11 +66,62 @@ def set_role(connection: sa.Connection, name: str, role: str) -> None:
 
 
 def remove_user(connection: sa.Connection, name: str, at: float) -> bool:
-    """Take a user, his links and his sessions out of use; whether there was one. His answers stay."""
+    """Take a user, his links and his sessions out of use; whether there was one. His answers stay.
+
+    Items that were assigned to him are nobody's.
+    """
     gone = connection.execute(users.update().where(users.c.name == name, ACTIVE).values(removed_at=at))
     connection.execute(invitations.delete().where(invitations.c.who == name))
     connection.execute(sessions.delete().where(sessions.c.who == name))
+    unassign(connection, name)
     return gone.rowcount > 0
+
+
+# -- whose items are whose ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """Items of one person: how many, and of how many they, or anybody, said something."""
+
+    items: int = 0
+    answered: int = 0
+    answered_by_anybody: int = 0
+
+
+def read_assigned(connection: sa.Connection) -> dict[str, Assigned]:
+    """What is assigned to whom, and how much of it is answered."""
+    said = sa.select(events.c.item, events.c.who).where(STANDS, BY_PEOPLE).distinct().subquery()
+    theirs = sa.case((said.c.who == assignments.c.who, said.c.item))
+    query = (
+        sa.select(
+            assignments.c.who,
+            sa.func.count(sa.distinct(assignments.c.item)),
+            sa.func.count(sa.distinct(theirs)),
+            sa.func.count(sa.distinct(said.c.item)),
+        )
+        .select_from(assignments.outerjoin(said, said.c.item == assignments.c.item))
+        .group_by(assignments.c.who)
+    )
+    return {who: Assigned(*counts) for who, *counts in connection.execute(query)}
+
+
+def items_to_assign(connection: sa.Connection, who: str) -> tuple[int, npt.NDArray[np.int64]]:
+    """How many items there are, and the numbers of those that are nobody's or this person's."""
+    query = sa.select(items.c.id, assignments.c.who).select_from(items.outerjoin(assignments)).order_by(items.c.id)
+    rows = connection.execute(query).all()
+    return len(rows), np.array([item for item, whose in rows if whose in (None, who)], dtype=np.int64)
+
+
+def assign(connection: sa.Connection, who: str, numbers: Sequence[int]) -> None:
+    """These items are this person's from now on, whosoever they were."""
+    for part in pieces(numbers, 500):
+        connection.execute(assignments.delete().where(assignments.c.item.in_(part)))
+    insert_rows(connection, assignments, ("item", "who"), [(item, who) for item in numbers])
+
+
+def unassign(connection: sa.Connection, who: str) -> None:
+    connection.execute(assignments.delete().where(assignments.c.who == who))
 
 
 def add_invitation(connection: sa.Connection, digest: str, who: str, expires_at: float) -> None:

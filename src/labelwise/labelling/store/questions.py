@@ -14,7 +14,15 @@ from sqlalchemy import bindparam as given
 
 from labelwise.labelling.store.engine import insert_rows
 from labelwise.labelling.store.events import BY_PEOPLE, STANDS, UNDONE, WITH_VALUES
-from labelwise.labelling.store.schema import WHOLE_ITEM, event_values, events, leases, questions, trainings
+from labelwise.labelling.store.schema import (
+    WHOLE_ITEM,
+    assignments,
+    event_values,
+    events,
+    leases,
+    questions,
+    trainings,
+)
 from labelwise.records.asking import CONTROL
 
 
@@ -104,6 +112,21 @@ BEST_FOR = (
     .order_by(questions.c.rank)
     .limit(given("most"))
 )
+# Where items are assigned: one's own first, then nobody's, then those of others. The random share is of all items.
+_assigned = assignments.c.item == questions.c.item
+_PLACE = sa.case(
+    (sa.exists().where(_assigned, assignments.c.who == given("person")), 0),
+    (sa.exists().where(_assigned), 2),
+    else_=1,
+)
+BEST_BY_PLACE = BEST_FOR.where(questions.c.reason != CONTROL).order_by(None).order_by(_PLACE, questions.c.rank)
+BEST_AT_RANDOM = BEST_FOR.where(questions.c.reason == CONTROL)
+ANY_ASSIGNED = sa.select(assignments.c.item).limit(1)
+TURN = sa.select(
+    PLAN.scalar_subquery(),
+    sa.func.coalesce(sa.func.sum(questions.c.remaining), 0),
+    sa.func.coalesce(sa.func.sum(sa.case((questions.c.reason == CONTROL, questions.c.remaining), else_=0)), 0),
+).where(_IN_PLAN, questions.c.remaining > 0)
 BEST_ABOUT = BEST_FOR.where(questions.c.item == given("about"))
 READY_LABELS = sa.select(questions.c.label).where(_IN_PLAN, questions.c.item == given("about"))
 _HERE = _IN_PLAN & (questions.c.item == given("at_item")) & (questions.c.label == given("at_label"))
@@ -221,6 +244,28 @@ def take(connection: sa.Connection, who: str, n: int, about: int | None = None) 
         rows = connection.execute(BEST_FOR, {"person": who, "most": n})
     else:
         rows = connection.execute(BEST_ABOUT, {"person": who, "most": n, "about": about})
+    return _taken(connection, rows)
+
+
+def turn_of_queue(connection: sa.Connection) -> tuple[int, int, int] | None:
+    """The plan, how many questions it has left and how many of them are random; None where no items are assigned."""
+    if connection.execute(ANY_ASSIGNED).first() is None:
+        return None
+    plan, left, at_random = connection.execute(TURN).one()
+    return int(plan or 0), int(left), int(at_random)
+
+
+def take_by_place(connection: sa.Connection, who: str, at_random: bool) -> list[Ready]:
+    """The best question for a person where items are assigned, or the best random one; the other if there is none."""
+    for best in (BEST_AT_RANDOM, BEST_BY_PLACE) if at_random else (BEST_BY_PLACE, BEST_AT_RANDOM):
+        taken = _taken(connection, connection.execute(best, {"person": who, "most": 1}))
+        if taken:
+            return taken
+    return []
+
+
+def _taken(connection: sa.Connection, rows: Iterable[Any]) -> list[Ready]:
+    """The questions of these rows, taken out of the queue for one person."""
     ready = [Ready(*row) for row in rows]
     for question in ready:
         here = {"at_item": question.item, "at_label": question.label}

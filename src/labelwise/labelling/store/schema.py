@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-VERSION = 7
+VERSION = 8
 WHOLE_ITEM = 0  # in place of a label's id: the question is about every open label of the item
 YES, NO, UNSURE = 1, 0, -1  # the greatest of several votes is yes before no before unsure
 STUDIO = "label-studio:"  # how the names begin of people who answered in Label Studio
@@ -107,6 +107,12 @@ notes = _table(  # what people want others to know of an item, and the answer
     sa.Column("answered_at", sa.Double),
     sa.Index("notes_on_an_item", "item"),
     sqlite_autoincrement=True,
+)
+assignments = _table(  # whose items are whose: asked of this person first
+    "assignments",
+    sa.Column("item", sa.ForeignKey("items.id"), primary_key=True, autoincrement=False),
+    sa.Column("who", sa.Text, nullable=False),
+    sa.Index("assignments_of_a_person", "who"),
 )
 questions = _table(
     "questions",
@@ -287,6 +293,7 @@ MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {  # from this version 
     4: metadata.create_all,  # a table of how long answers take
     5: metadata.create_all,  # a table of what others say of the items
     6: metadata.create_all,  # a table of notes on items
+    7: metadata.create_all,  # a table of whose items are whose
 }
 
 

@@ -10,6 +10,8 @@ from fastapi.responses import Response
 
 from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.figures.status import person_days, status_of
+from labelwise.labelling.figures.wording import counted
+from labelwise.labelling.items.browse import Browser, ItemSearch
 from labelwise.labelling.people import ADMIN, ANNOTATOR, LINK_SECONDS, ROLES, User
 from labelwise.labelling.web.access import (
     AdminUser,
@@ -71,12 +73,41 @@ def change(
     return _page(request, user, project, links=links)
 
 
+@router.post("/people/assign")
+def assign(
+    request: Request,
+    user: AdminUser,
+    project: TheProject,
+    name: Name,
+    what: Name,
+    share: Annotated[str, Form(max_length=20)] = "",
+    words: Annotated[str, Form(max_length=1000)] = "",
+) -> Response:
+    """Give somebody a share of the items, in percent, or all items with some words."""
+    try:
+        if what == "share":
+            try:
+                part = float(share) / 100
+            except ValueError:
+                raise ProjectError(f"a share is a number of percent, got {share!r}") from None
+            number = project.people.assign_share(name, part)
+        else:
+            search = ItemSearch(words=words)
+            if not search.parts:
+                raise ProjectError("say which words the items have, or give a share")
+            number = project.people.assign_items(name, Browser(project).names_found(search))
+    except ProjectError as error:
+        return _page(request, user, project, trouble_of(error))
+    return _page(request, user, project, notice=f"{counted(number, 'item')} assigned to {name}.")
+
+
 def _page(
     request: Request,
     user: User,
     project: TheProject,
     trouble: str | None = None,
     links: list[tuple[str, str]] | None = None,
+    notice: str | None = None,
 ) -> Response:
     now = status_of(project, recount=False).seen_by(None if user.is_admin else user.name)
     mine = [pair for pair in now.pairs if user.name in (pair.first, pair.second)]
@@ -95,6 +126,8 @@ def _page(
         roles=ROLES,
         links=[] if by_proxy else [(name, f"{base}/enter/{secret}") for name, secret in links or ()],
         by_proxy=by_proxy,
+        assigned=project.people.assigned(),
+        notice=notice,
         link_days=round(LINK_SECONDS / 86400),
         trouble=trouble,
     )

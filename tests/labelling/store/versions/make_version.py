@@ -60,6 +60,8 @@ def live(project: Any) -> None:
         page = project.many.give_page("bob", "hinted", items, 4)
         names = {number: name for name, number in _numbers(project).items()}
         project.many.save_page("bob", page.token, {names[number]: number == 5 for number in page.items})
+    if hasattr(project, "people") and hasattr(project.people, "assign_share"):  # from version 8 on
+        project.people.assign_share("ann", 0.25)
 
 
 def _numbers(project: Any) -> dict[str, int]:
