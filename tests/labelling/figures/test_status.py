@@ -7,6 +7,7 @@ from labelwise.labelling import krippendorff_alpha
 from labelwise.labelling.figures.report import write_report
 from labelwise.labelling.figures.status import status_of
 from labelwise.labelling.figures.wording import why_no_f1
+from labelwise.records.costs import Costs
 
 
 @pytest.fixture
@@ -86,6 +87,20 @@ def test_what_was_paid_counts_readings_of_each_person(make):
     assert now.readings == 3  # ann reads p0 once for two answers, bob reads it too
     assert now.cost == pytest.approx(3 * 10 + 2 * 2.0 + 2 * 0.5)
     assert made.campaign().costs.read == 10.0
+
+
+def test_items_of_a_sweep_are_tiles_and_not_read(make):
+    made = make(control=0.0, read_cost=10.0, answer_cost=0.5)
+    page = made.many.give_page("ann", "left", [1, 2, 3, 4], 4)
+    made.many.save_page("ann", page.token, {f"p{i}": False for i in range(4)})
+    now = status_of(made)
+    assert (now.readings, now.cost) == (0, pytest.approx(4 * float(Costs(10.0, 0.5).sweep(1))))
+    made.tell(Answer("p0", {"low": True, "far": True}), who="ann")  # now it is opened, too
+    made.tell(Answer("p1", {"low": True}), who="bob")
+    after = status_of(made)
+    assert (after.readings, after.cost) == (2, pytest.approx(now.cost + 2 * 10 + 3 * 0.5))
+    rival = made.campaign().spent()
+    assert (rival.readings, rival.cost) == (after.readings, pytest.approx(after.cost))
 
 
 def test_what_was_paid_stays_paid_when_labels_go(make, location):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
@@ -264,16 +263,23 @@ def _misses(rates: MissRates) -> tuple[PersonMisses, ...]:
 
 
 def _paid(connection: sa.Connection, labels: StoredLabels, settings: Settings) -> tuple[int, float | None]:
-    """Readings and cost of what people answered, of labels that are no longer in use, too: what was paid stays paid."""
+    """Readings and cost of what people answered, of labels that are no longer in use, too: what was paid stays paid.
+
+    An item of a sweep is a tile of a page, and not read.
+    """
     answered = read_given_answers(connection)
-    readings = sum(1 for _ in groupby(answered, key=lambda row: (row.who, row.item)))
+    said = [list(group) for _, group in groupby(answered, key=lambda row: (row.who, row.event))]
+    read = [(each[0].who, each[0].item) for each in said]
+    swept = np.array([each[0].swept == each[0].event for each in said], dtype=bool)
+    opened = np.array([now != last for now, last in zip(read, [None, *read], strict=False)], dtype=bool) & ~swept
     if not settings.has_prices:
-        return readings, None
-    counts = Counter(row.label for row in answered)
-    names = list(labels.all_names.values())
+        return int(opened.sum()), None
+    names, place = list(labels.all_names.values()), {label: i for i, label in enumerate(labels.all_names)}
+    events = np.repeat(np.arange(len(said)), [len(each) for each in said])
+    columns = np.array([place[row.label] for row in answered], dtype=np.intp)
     costs = settings.costs(names).of_labels(names)
-    paid = np.array([counts[label] for label in labels.all_names]) @ costs.prices(len(names))
-    return readings, float(costs.reading() * readings + paid)
+    picked = np.zeros(columns.size, dtype=bool)  # own prices are of answers, whatever they say
+    return int(opened.sum()), float(costs.of_answers(events, columns, picked, opened=opened, swept=swept).sum())
 
 
 def _counts(connection: sa.Connection, labels: StoredLabels) -> dict[str, tuple[int, int, int, float | None]]:

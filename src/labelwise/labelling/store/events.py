@@ -115,12 +115,13 @@ def move_votes(connection: sa.Connection, source: int, target: int, at: float) -
 def read_given_answers(connection: sa.Connection) -> list[sa.Row]:
     """Item, label and person of everything that people answered, labels no longer in use too, and when they last did.
 
-    In the order of the people, then of the answers. What came with the items, was taken back, or was moved to another
-    label when two were merged, cost nobody anything.
+    `swept` is the same event where it is of a sweep. In the order of the people, then of the answers. What came with
+    the items, was taken back, or was moved to another label when two were merged, cost nobody anything.
     """
     last = sa.func.max(events.c.id).label("event")
+    swept = sa.func.max(sa.case((events.c.reason == SWEEP, events.c.id))).label("swept")
     query = (
-        sa.select(events.c.item, event_values.c.label, events.c.who, last)
+        sa.select(events.c.item, event_values.c.label, events.c.who, last, swept)
         .select_from(WITH_VALUES)
         .where(STANDS, BY_PEOPLE, ~_moved_by_merge(connection))
         .group_by(events.c.item, event_values.c.label, events.c.who)
