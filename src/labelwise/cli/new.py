@@ -32,6 +32,12 @@ def new(
     items: Annotated[str, typer.Option(help="csv, jsonl, parquet, ARFF, libsvm, ... or a folder of pictures.")],
     labels: Annotated[str | None, typer.Option(help="File of labels, or names by comma. csv, json: see docs.")] = None,
     text: Annotated[str | None, typer.Option(help="Column of text to learn from.")] = None,
+    markdown: Annotated[
+        str | None, typer.Option(help="Columns, by comma, that are Markdown and are shown so. Default: none.")
+    ] = None,
+    html: Annotated[
+        str | None, typer.Option(help="Columns, by comma, that are HTML and are shown so, sanitised. Default: none.")
+    ] = None,
     embed: Annotated[
         str | None, typer.Option(help="Encoder of the text: minilm, or package.module:name. Made by the worker.")
     ] = None,
@@ -87,6 +93,9 @@ def new(
     A blank cell of known labels (or NaN, NA, null) means that nothing is known about the item, not that it has no
     label.
 
+    Texts are shown as they are, unless --markdown or --html name their column. Fields that hold the path of a picture, a
+    recording or a PDF are shown as that.
+
     Vectors by --embed are made in pauses of the worker; the campaign begins with words, and vectors join when all are
     ready. With --embeddings, --embed says which encoder made them.
 
@@ -95,6 +104,7 @@ def new(
     ```
     labelwise new tickets.db --items tickets.csv --text body --labels labels.txt
     labelwise new tickets.db --items tickets.csv --text body --labels labels.txt --embed minilm
+    labelwise new tickets.db --items tickets.csv --text body --labels labels.txt --markdown body,steps
     labelwise new photos.db --items photos/ --labels cat,dog,outdoors
     labelwise new genes.db --items yeast.arff --strategy uncertainty_pairs
     labelwise new postgresql://me@server/tickets --items tickets.jsonl --text body --known tags
@@ -102,7 +112,7 @@ def new(
     """
     check_extras()
     from labelwise.data import with_vectors  # slow to import
-    from labelwise.labelling import Project, Settings  # needs the extras just looked for
+    from labelwise.labelling import Project, ProjectError, Settings  # needs the extras just looked for
     from labelwise.labelling.exchange.sources import PICTURES_FIELD, is_folder, read_label_list, read_pool
     from labelwise.labelling.figures.wording import counted
 
@@ -125,6 +135,11 @@ def new(
         }
         Settings.of(**settings)  # told before a large file is read
         columns = None if known is None else listed(known)
+        formats = dict.fromkeys(listed(markdown or ""), "markdown")
+        for column in listed(html or ""):
+            if column in formats:
+                raise ProjectError(f"the column {column!r} is Markdown or HTML, not both; name it once")
+            formats[column] = "html"
         data = read_pool(
             items,
             text=text,
@@ -138,7 +153,8 @@ def new(
             data = with_vectors(data, embeddings, encoder=embed or "")
         images = PICTURES_FIELD if is_folder(items) else None
         made_here = embed if embeddings is None else None
-        with Project.create(project, data, text=text, images=images, embed=made_here, **settings) as made:
+        made_of = {"text": text, "images": images, "embed": made_here, "formats": formats}
+        with Project.create(project, data, **made_of, **settings) as made:
             where = made.store.shown
             made.prepare()
     known_entries = f", {counted(data.n_observed, 'label')} known" if data.n_observed else ""

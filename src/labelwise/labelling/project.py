@@ -22,6 +22,7 @@ from labelwise.encoders import as_encoder
 from labelwise.labelling.errors import NothingToAsk, ProjectError, WorkerBusy
 from labelwise.labelling.exchange.sources import as_the_project, read_new
 from labelwise.labelling.items.features import Featurizer, pack, pack_vectors
+from labelwise.labelling.items.markup import check_formats
 from labelwise.labelling.items.pictures import picture_folders, portable
 from labelwise.labelling.leases import MOST_HELD
 from labelwise.labelling.records import Event, Lease, Receipt, Settings
@@ -108,6 +109,7 @@ class Project(ServedProject):
         text: str | None = None,
         images: str | None = None,
         embed: str | None = None,
+        formats: Mapping[str, str] | None = None,
         **settings: Any,
     ) -> Project:
         """Make a project from items and labels, with the labels that are known already.
@@ -121,9 +123,14 @@ class Project(ServedProject):
         embed : an encoder of the texts or pictures by its name or import path, see docs/features.md
             Vectors are made by the worker and join the words when all are ready. A block of vectors in `data` is kept,
             too; give one or the other.
+        formats : fields that are Markdown or HTML and are shown so, as {"body": "markdown", "page": "html"}
+            "" stands for an item that is itself the text. All other fields are shown as the text that they are.
         settings : see `labelwise.labelling.Settings.of`; the defaults are those of a `labelwise.Campaign`
         """
-        chosen = Settings.of(**settings, features=_features(data, text, images, embed))
+        features = _features(data, text, images, embed)
+        if formats:
+            features["formats"] = check_formats(formats, data.items)
+        chosen = Settings.of(**settings, features=features)
         Featurizer(chosen.features).fit(data.items or ())  # texts without a word are told before anything is made
         store = Store.create(location)
         with store.writing() as connection:

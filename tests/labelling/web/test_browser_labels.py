@@ -384,7 +384,7 @@ def test_guidelines_are_shown_beside_the_item_and_run_nothing(context, ready):
         tab.wait_for_question()
         tab.press("g")
         panel = tab.page.locator("#guidelines")
-        assert panel.locator("h1").inner_text() == "How" and panel.locator("li em").inner_text() == "first"
+        assert panel.locator("h2").inner_text() == "How" and panel.locator("li em").inner_text() == "first"
         assert panel.locator("img, script").count() == 0 and "onerror" in panel.inner_text()
         assert [link.get_attribute("href") for link in panel.locator("a").all()] == ["https://example.org/x.png"]
         tab.page.reload()

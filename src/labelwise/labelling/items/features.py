@@ -14,6 +14,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from labelwise.encoders import as_encoder, encode_cached
 from labelwise.labelling.errors import ProjectError
+from labelwise.labelling.items.markup import plain_text
 from labelwise.posterior import FloatArray
 from labelwise.records import Block, Features, join_columns
 
@@ -36,6 +37,7 @@ class Featurizer:
     spec : mapping
         "kind" is "text", "images" or "numbers"; "field" names the field of the items' content that holds the text or
         picture (None where the content is that itself); for numbers, "width" and "sparse" say how they are stored.
+        "formats" names fields that are shown as Markdown or HTML: of HTML, words are made of its text.
 
     Examples
     --------
@@ -133,7 +135,10 @@ class Featurizer:
 
     def _text(self, content: Any) -> str:
         text = self._field(content)
-        return text if isinstance(text, str) else "" if text is None else str(text)
+        if not isinstance(text, str):
+            return "" if text is None else str(text)
+        is_html = self.spec.get("formats", {}).get(self.spec.get("field") or "") == "html"
+        return plain_text(text, "html") if is_html else text
 
 
 def pack(X: Features) -> list[bytes]:

@@ -148,6 +148,9 @@ class Show(BaseModel):
     text: str | None
     pictures: list[str]
     fields: list[tuple[str, str]]
+    html: dict[str, str] = Field(
+        description="Sanitised HTML of fields that are Markdown or HTML, by their names; the text is the field ''"
+    )
     words: list[tuple[str, str, float]] = Field(description="Word, label, log-odds that it speaks for the label")
 
 

@@ -14,12 +14,12 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, HTTPException, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
-from markdown_it import MarkdownIt
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 
 from labelwise.campaign.sweeps import WORTH_ASKING
 from labelwise.labelling.errors import ProjectError, StoreError
+from labelwise.labelling.items.markup import plain_text, rendered
 from labelwise.labelling.items.pictures import (
     PictureCache,
     PictureTooLarge,
@@ -66,7 +66,6 @@ COMMANDS = {  # what a key may do, as the page calls it and in words
     "help": "keys",
 }
 router = APIRouter(include_in_schema=False)
-_markdown = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")  # what is HTML stays text
 
 
 @router.get("/")
@@ -79,16 +78,9 @@ def label(request: Request, user: CurrentUser, project: TheProject) -> Response:
     if not user.may_answer:
         return RedirectResponse("/progress", 303)
     shown: dict[str, Any] = {"lease_seconds": project.settings.lease_seconds, "most_verified": MOST_ALSO}
-    guidelines = Markup(_markdown.render(project.guidelines()))
-    return render(
-        request,
-        "label.html.jinja",
-        identity=project.identity,
-        guidelines=guidelines,
-        commands=COMMANDS,
-        sweep=_worth_a_sweep(project),
-        **shown,
-    )
+    shown |= {"identity": project.identity, "guidelines": shown_guidelines(project), "commands": COMMANDS}
+    shown["sweep"] = _worth_a_sweep(project)
+    return render(request, "label.html.jinja", **shown)
 
 
 def _worth_a_sweep(project: ServedProject) -> dict[str, Any] | None:
@@ -160,21 +152,32 @@ def why_asked(lease: Lease, settings: Settings) -> str:
 
 
 def shown_item(name: str, content: Any, features: Mapping[str, Any]) -> dict[str, Any]:
-    """The content of an item sorted by how it is shown: a text, addresses of pictures, and a table of fields."""
-    shown: dict[str, Any] = {"text": None, "pictures": [], "fields": []}
+    """The content of an item sorted by how it is shown: a text, addresses of pictures, and a table of fields.
+
+    Texts are plain throughout; `html` has, sanitised, those that are Markdown or HTML: by field, "" for the text.
+    """
+    shown: dict[str, Any] = {"text": None, "pictures": [], "fields": [], "html": {}}
     if content is None:
         return shown
     fields = content.items() if isinstance(content, Mapping) else [(None, content)]
-    main = features.get("field") if features.get("kind") == "text" else None
+    kind, main, formats = features.get("kind"), features.get("field"), features.get("formats", {})
     for field, value in fields:
-        if is_picture(value) or (features.get("kind") == "images" and field == features.get("field")):
+        is_main, form = field == main, formats.get(field or "")
+        if not (kind == "text" and is_main) and (is_picture(value) or (kind == "images" and is_main)):
             shown["pictures"].append(f"/pictures/{quote(name, safe='')}?field={quote(str(field or ''), safe='')}")
-        elif shown["text"] is None and (field == main or field is None) and isinstance(value, str):
-            shown["text"] = value
+        elif isinstance(value, str) and (field is None or (kind == "text" and is_main)):
+            shown["text"] = plain_text(value, form)
+            shown["html"] |= {} if form is None else {"": rendered(value, form)}
         else:
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            shown["fields"].append([str(field), text])
+            shown["fields"].append([str(field), plain_text(text, form)])
+            shown["html"] |= {} if form is None else {str(field): rendered(text, form)}
     return shown
+
+
+def shown_guidelines(project: ServedProject) -> Markup:
+    """How to label, as HTML; empty where nothing was written."""
+    return Markup(rendered(project.guidelines(), "markdown", level=2))
 
 
 def _rounded(p: float | None) -> float | None:

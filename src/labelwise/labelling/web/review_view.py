@@ -16,7 +16,7 @@ from labelwise.labelling.notes import KINDS, LONGEST, Note
 from labelwise.labelling.web.access import CurrentUser, ReviewingUser, TheProject, render, trouble_of
 from labelwise.labelling.web.browse_view import TheBrowser, when
 from labelwise.labelling.web.json_api import Body
-from labelwise.labelling.web.label_view import shown_item
+from labelwise.labelling.web.label_view import shown_guidelines, shown_item
 from labelwise.records.asking import Answer
 
 router = APIRouter()
@@ -52,7 +52,6 @@ def disagreements(
     asked: Annotated[ListForm, Query()],
 ) -> Response:
     number, found = browser.disagreements(asked.start)
-    guidelines = getattr(project, "guidelines", None)
     return render(
         request,
         "disagreements.html.jinja",
@@ -60,7 +59,7 @@ def disagreements(
         rows=[_row(project, each) for each in found],
         asked=asked,
         page=PAGE,
-        guidelines=guidelines if isinstance(guidelines, str) else None,
+        guidelines=shown_guidelines(project),
     )
 
 

@@ -1,18 +1,18 @@
-// What an item looks like. Everything is put in as text, never as HTML.
+// What an item looks like. Everything is put in as text, but for Markdown and HTML, which the server has sanitised.
 
 const $ = (id) => document.getElementById(id);
 const MOST_READ = 500; // letters of a text that are read out
 const WORD = /[\p{L}\p{N}_]{2,}/gu; // what the model takes for a word
 
 export function showItem(question) {
-  const { text, pictures, fields, words } = question.show;
+  const { text, pictures, fields, words, html } = question.show;
   $("item-name").textContent = question.item;
   $("why").textContent = question.why;
   $("pictures").replaceChildren(...pictures.map((address) => picture(address, question.item)));
-  $("text").replaceChildren(...(text === null ? [] : marked(text, words)));
+  fill($("text"), text ?? "", html[""], words);
   $("text").hidden = text === null;
   $("legend").hidden = !$("text").querySelector("mark");
-  $("fields").tBodies[0].replaceChildren(...fields.map(([name, value]) => field(name, value)));
+  $("fields").tBodies[0].replaceChildren(...fields.map(([name, value]) => field(name, value, html[name])));
   $("fields").hidden = fields.length === 0;
 }
 
@@ -42,15 +42,28 @@ function picture(address, name) {
   return image;
 }
 
-function field(name, value) {
+function field(name, value, html) {
   const row = document.createElement("tr");
   const head = document.createElement("th");
   head.scope = "row";
+  head.dir = "auto";
   head.textContent = name;
   const cell = document.createElement("td");
-  cell.textContent = value;
+  cell.dir = "auto";
+  fill(cell, value, html);
   row.append(head, cell);
   return row;
+}
+
+// A text with the words that tell marked, as it is or as the HTML that was made of it.
+function fill(place, text, html, words = []) {
+  place.classList.toggle("markup", html !== undefined);
+  if (html === undefined) return place.replaceChildren(...marked(text, words));
+  place.innerHTML = html;
+  const walker = document.createTreeWalker(place, NodeFilter.SHOW_TEXT);
+  const parts = [];
+  while (walker.nextNode()) parts.push(walker.currentNode);
+  for (const part of parts) part.replaceWith(...marked(part.data, words));
 }
 
 function marked(text, words) {
