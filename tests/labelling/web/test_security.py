@@ -210,7 +210,7 @@ def test_no_picture_outside_of_the_project_is_read(guarded, make, tmp_path, monk
     person = picture_project(make, [{"image": str(inside / "picture.png")}, {"image": str(inside / "link.png")}])
     assert person.get("/pictures/..%2F..%2Fx", params={"field": "image"}).content == png()  # its name is only a name
     if not guarded:
-        monkeypatch.setattr(picture_files, "_read_file", lambda value, folders: Path(value).read_bytes())
+        monkeypatch.setattr(picture_files, "_path_of", lambda value, *_: Path(value))
     assert person.get("/pictures/ok", params={"field": "image"}).status_code == (404 if guarded else 200)
     content = {"image": f"{inside}/../outside/picture.png"}
     monkeypatch.setattr(person.app.state.site.project, "content_of", lambda item: content)
@@ -252,6 +252,51 @@ def test_pictures_come_with_their_own_type_and_for_those_signed_in_only(make, tm
     )
     stranger = Person(person.app)
     assert stranger.get("/pictures/..%2F..%2Fx?field=image", follow_redirects=False).status_code == 303
+
+
+WAV = b"RIFF\x24\x00\x00\x00WAVEfmt " + bytes(range(100))
+
+
+@pytest.mark.parametrize("is_data", [False, True])
+def test_recordings_and_pdfs_come_with_safe_headers_and_in_parts(make, tmp_path, is_data):
+    pdf = b"%PDF-1.4 nothing"
+    (tmp_path / "a.wav").write_bytes(WAV)
+    (tmp_path / "a.pdf").write_bytes(pdf)
+    content = {"call": str(tmp_path / "a.wav"), "paper": str(tmp_path / "a.pdf")}
+    if is_data:
+        address = {"call": "data:audio/wav;base64,", "paper": "data:application/pdf;base64,"}
+        given = {"call": WAV, "paper": pdf}
+        content = {name: address[name] + base64.b64encode(data).decode() for name, data in given.items()}
+    person = picture_project(make, [content, {"call": None}])
+    whole = person.get("/media/..%2F..%2Fx?field=call")
+    assert (whole.status_code, whole.content, whole.headers["content-type"]) == (200, WAV, "audio/wav")
+    assert whole.headers["accept-ranges"] == "bytes" and whole.headers["x-content-type-options"] == "nosniff"
+    assert "sandbox" in whole.headers["content-security-policy"] and whole.headers["x-frame-options"] == "DENY"
+    part = person.get("/media/..%2F..%2Fx?field=call", headers={"range": "bytes=20-29"})
+    assert (part.status_code, part.content) == (206, WAV[20:30])
+    assert part.headers["content-range"] == f"bytes 20-29/{len(WAV)}"
+    rest = person.get("/media/..%2F..%2Fx?field=call", headers={"range": "bytes=100-"})
+    assert (rest.status_code, rest.content) == (206, WAV[100:])
+    paper = person.get("/media/..%2F..%2Fx?field=paper")
+    assert (paper.content, paper.headers["content-type"]) == (pdf, "application/pdf")
+    assert "frame-ancestors 'self'" in paper.headers["content-security-policy"]
+    assert paper.headers["x-frame-options"] == "SAMEORIGIN" and paper.headers["x-content-type-options"] == "nosniff"
+    assert person.get("/media/ok?field=call").status_code == person.get("/media/ok?field=none").status_code == 404
+    assert Person(person.app).get("/media/..%2F..%2Fx?field=call", follow_redirects=False).status_code == 303
+
+
+def test_no_other_file_is_sent_as_a_recording_or_a_pdf(guarded, make, tmp_path, monkeypatch):
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    for folder in (inside, outside):
+        folder.mkdir()
+    (outside / "a.wav").write_bytes(WAV)
+    (inside / "page.pdf").write_bytes(b"<script>alert(1)</script>%PDF-")
+    (inside / "link.wav").symlink_to(outside / "a.wav")
+    person = picture_project(make, [{"paper": str(inside / "page.pdf")}, {"call": str(inside / "link.wav")}])
+    assert person.get("/media/..%2F..%2Fx?field=paper").status_code == 404  # by its bytes, whatever its name
+    if not guarded:
+        monkeypatch.setattr(picture_files, "_path_of", lambda value, *_: Path(value))
+    assert person.get("/media/ok?field=call").status_code == (404 if guarded else 200)
 
 
 def test_names_are_escaped_on_pages(guarded, make, tmp_path):

@@ -1,4 +1,4 @@
-"""The pictures of a project's items, and nothing else: what may be read from the disk for showing, and as what."""
+"""Pictures, recordings and PDFs of a project's items: what may be read from the disk for showing, and as what."""
 
 from __future__ import annotations
 
@@ -26,10 +26,27 @@ BEGINNINGS = (  # of the files that a browser shows and that can hold no script
     (b"GIF89a", "image/gif"),
     (b"BM", "image/bmp"),
 )
+MEDIA = {  # shown by the browser's own viewer, by the suffix of the file
+    **dict.fromkeys((".mp3", ".wav", ".ogg", ".oga", ".opus", ".flac", ".m4a", ".aac", ".weba"), "audio"),
+    ".pdf": "pdf",
+}
+MEDIA_BEGINNINGS = (
+    (b"ID3", "audio/mpeg"),
+    (b"\xff\xfb", "audio/mpeg"),
+    (b"\xff\xf3", "audio/mpeg"),
+    (b"\xff\xf2", "audio/mpeg"),
+    (b"\xff\xf1", "audio/aac"),
+    (b"\xff\xf9", "audio/aac"),
+    (b"OggS", "audio/ogg"),
+    (b"fLaC", "audio/flac"),
+    (b"\x1aE\xdf\xa3", "audio/webm"),
+    (b"%PDF-", "application/pdf"),
+)
 TIFF = (b"II*\x00", b"MM\x00*")
-LARGEST = 50 * 2**20  # bytes
+LARGEST, LARGEST_MEDIA = 50 * 2**20, 2**30  # bytes; recordings are not read whole
 MOST_PIXELS = 40 * 10**6  # of a picture that is converted
 LONGEST_SIDE = 2048  # pixels, of what it becomes
+LONGEST_PATH = 4096  # characters
 CONVERSION_SECONDS = 40.0
 TOO_LARGE = 3  # exit code of the program that converts
 REFUSED = 1000  # pictures that cannot be converted, kept in mind
@@ -50,15 +67,34 @@ def is_picture(value: Any) -> bool:
     return value.startswith("data:image/") or value[-5:].lower().endswith(SUFFIXES)
 
 
+def media_kind(value: Any) -> str | None:
+    """ "audio" or "pdf" where a value is the address of a recording or a PDF, as of a picture.
+
+    >>> media_kind("calls/17.mp3"), media_kind("data:application/pdf;base64,JVBERi0="), media_kind("a.txt")
+    ('audio', 'pdf', None)
+    """
+    if not isinstance(value, str):
+        return None
+    if value.startswith("data:"):
+        beginnings = {"data:audio/": "audio", "data:application/pdf": "pdf"}
+        return next((kind for beginning, kind in beginnings.items() if value.startswith(beginning)), None)
+    return None if len(value) > LONGEST_PATH or "\n" in value else MEDIA.get(os.path.splitext(value)[1].lower())
+
+
+def is_file(value: Any) -> bool:
+    """Whether a value is the path of a file that is shown."""
+    return (is_picture(value) or media_kind(value) is not None) and not value.startswith("data:")
+
+
 def picture_folders(contents: Iterable[Any], base: Path | None = None) -> list[str]:
-    """The folders of the picture files that items name: noted when the owner adds items, read from later.
+    """The folders of the files, pictures above all, that items name: noted when the owner adds items, read from later.
 
     Those inside `base`, the project's own folder, are noted as seen from there, so that both can be moved.
     """
     folders = set()
     for content in contents:
         for value in content.values() if isinstance(content, Mapping) else (content,):
-            if is_picture(value) and not value.startswith("data:"):
+            if is_file(value):
                 folder = Path(value).parent.resolve()  # a link among them does not open where it leads
                 inside = base is not None and folder.is_relative_to(base)
                 folders.add(folder.relative_to(base).as_posix() if base is not None and inside else str(folder))
@@ -69,14 +105,32 @@ def picture_bytes(value: Any, folders: Iterable[str]) -> bytes:
     """The bytes of a picture as they are kept."""
     if not isinstance(value, str):
         raise NoPicture("the item has no picture there")
-    if value.startswith("data:"):
-        try:
-            data = base64.b64decode(value.partition(",")[2], validate=True)
-        except (binascii.Error, ValueError):
-            raise NoPicture("the data: address of the picture is damaged") from None
+    return _data_bytes(value) if value.startswith("data:") else _path_of(value, folders).read_bytes()
+
+
+def media_of(value: Any, folders: Iterable[str]) -> tuple[Path | bytes, str]:
+    """A recording or a PDF, as a file or as bytes, and its type: by how it begins, whatever the name says."""
+    if media_kind(value) is None:
+        raise NoPicture("the item has no recording or PDF there")
+    found = _data_bytes(value) if value.startswith("data:") else _path_of(value, folders, LARGEST_MEDIA)
+    if isinstance(found, bytes):
+        head = found[:12]
     else:
-        data = _read_file(value, folders)
-    return data
+        with found.open("rb") as file:
+            head = file.read(12)
+    kind = next((kind for beginning, kind in MEDIA_BEGINNINGS if head.startswith(beginning)), None)
+    kind = "audio/wav" if head[:4] == b"RIFF" and head[8:] == b"WAVE" else kind
+    kind = "audio/mp4" if head[4:8] == b"ftyp" else kind
+    if kind is None:
+        raise NoPicture("the file is no recording of a kind that is played, and no PDF")
+    return found, kind
+
+
+def _data_bytes(value: str) -> bytes:
+    try:
+        return base64.b64decode(value.partition(",")[2], validate=True)
+    except (binascii.Error, ValueError):
+        raise NoPicture("the data: address is damaged") from None
 
 
 def needs_conversion(data: bytes, cache: PictureCache) -> bool:
@@ -84,16 +138,17 @@ def needs_conversion(data: bytes, cache: PictureCache) -> bool:
     return data.startswith(TIFF) and cache.get(_name_of(data)) is None
 
 
-def _read_file(value: str, folders: Iterable[str]) -> bytes:
+def _path_of(value: str, folders: Iterable[str], largest: int = LARGEST) -> Path:
     try:
         path = Path(value).resolve(strict=True)  # where links lead, before it is looked at where that is
-        is_ours = str(path.parent) in folders and path.stat().st_size <= LARGEST
-        data = path.read_bytes() if is_ours else None
+        is_ours = path.is_file() and str(path.parent) in folders and path.stat().st_size <= largest
+        if is_ours:
+            path.open("rb").close()
     except (OSError, ValueError, RuntimeError):
-        raise NoPicture("the file of the picture cannot be read") from None
-    if data is None:
-        raise NoPicture("the picture lies outside of the project's folders of pictures, or is too large")
-    return data
+        raise NoPicture("the file cannot be read") from None
+    if not is_ours:
+        raise NoPicture("the file lies outside of the project's folders of pictures, or is too large")
+    return path
 
 
 def shown_picture(data: bytes, cache: PictureCache | None = None) -> tuple[bytes, str]:
@@ -237,4 +292,4 @@ def _with_paths(content: Any, change: Any) -> Any:
 
 
 def _with_path(value: Any, change: Any) -> Any:
-    return change(value) if is_picture(value) and not value.startswith("data:") else value
+    return change(value) if is_file(value) else value

@@ -144,9 +144,19 @@ class LabelMeaning(BaseModel):
     parent: str = Field(default="", description="A more general label")
 
 
+class Media(BaseModel):
+    """A recording or a PDF: its address here, the field that names it, and the name of the file."""
+
+    kind: Literal["audio", "pdf"]
+    address: str
+    field: str
+    file: str
+
+
 class Show(BaseModel):
     text: str | None
     pictures: list[str]
+    media: list[Media]
     fields: list[tuple[str, str]]
     html: dict[str, str] = Field(
         description="Sanitised HTML of fields that are Markdown or HTML, by their names; the text is the field ''"

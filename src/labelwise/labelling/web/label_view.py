@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from pathlib import PurePath
 from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, HTTPException, Path, Query, Request
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import FileResponse, RedirectResponse, Response
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 
@@ -24,6 +26,8 @@ from labelwise.labelling.items.pictures import (
     PictureCache,
     PictureTooLarge,
     is_picture,
+    media_kind,
+    media_of,
     needs_conversion,
     picture_bytes,
     shown_picture,
@@ -63,6 +67,9 @@ COMMANDS = {  # what a key may do, as the page calls it and in words
     "skip": "skip",
     "undo": "undo",
     "mode": "other mode",
+    "zoom_in": "picture larger",
+    "zoom_out": "picture smaller",
+    "zoom_fit": "all of the picture",
     "help": "keys",
 }
 router = APIRouter(include_in_schema=False)
@@ -152,26 +159,30 @@ def why_asked(lease: Lease, settings: Settings) -> str:
 
 
 def shown_item(name: str, content: Any, features: Mapping[str, Any]) -> dict[str, Any]:
-    """The content of an item sorted by how it is shown: a text, addresses of pictures, and a table of fields.
+    """The content of an item sorted by how it is shown: a text, addresses of pictures and media, a table of fields.
 
     Texts are plain throughout; `html` has, sanitised, those that are Markdown or HTML: by field, "" for the text.
     """
-    shown: dict[str, Any] = {"text": None, "pictures": [], "fields": [], "html": {}}
+    shown: dict[str, Any] = {"text": None, "pictures": [], "media": [], "fields": [], "html": {}}
     if content is None:
         return shown
     fields = content.items() if isinstance(content, Mapping) else [(None, content)]
     kind, main, formats = features.get("kind"), features.get("field"), features.get("formats", {})
     for field, value in fields:
         is_main, form = field == main, formats.get(field or "")
-        if not (kind == "text" and is_main) and (is_picture(value) or (kind == "images" and is_main)):
-            shown["pictures"].append(f"/pictures/{quote(name, safe='')}?field={quote(str(field or ''), safe='')}")
-        elif isinstance(value, str) and (field is None or (kind == "text" and is_main)):
+        is_text, place = kind == "text" and is_main, f"{quote(name, safe='')}?field={quote(str(field or ''), safe='')}"
+        if not is_text and (is_picture(value) or (kind == "images" and is_main)):
+            shown["pictures"].append(f"/pictures/{place}")
+        elif not is_text and (medium := media_kind(value)) is not None:
+            file = "" if value.startswith("data:") else PurePath(value).name
+            shown["media"].append({"kind": medium, "address": f"/media/{place}", "field": str(field or ""), "file": file})
+        elif isinstance(value, str) and (field is None or is_text):
             shown["text"] = plain_text(value, form)
-            shown["html"] |= {} if form is None else {"": rendered(value, form)}
+            shown["html"] |= {} if form is None else {"": Markup(rendered(value, form))}
         else:
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             shown["fields"].append([str(field), plain_text(text, form)])
-            shown["html"] |= {} if form is None else {str(field): rendered(text, form)}
+            shown["html"] |= {} if form is None else {str(field): Markup(rendered(text, form))}
     return shown
 
 
@@ -184,9 +195,14 @@ def _rounded(p: float | None) -> float | None:
     return None if p is None or p != p else round(p, 4)
 
 
-# -- pictures: by the item's name and the field they are in, never by a path ------------------------------------------
+# -- pictures and media: by the item's name and the field they are in, never by a path --------------------------------
 
 
+ALONE = {"content-security-policy": "default-src 'none'; sandbox"}
+IN_A_FRAME = {  # a PDF is shown in a frame of our page, and nowhere else; browsers show none in a sandbox
+    "content-security-policy": "default-src 'none'; frame-ancestors 'self'",
+    "x-frame-options": "SAMEORIGIN",
+}
 CONVERTED = "pictures"  # the folder of derived files
 MOST_WAITING, WAIT_SECONDS = 100, 60.0  # for a conversion
 
@@ -211,9 +227,47 @@ async def picture(
         raise  # nobody knows whether there is one
     except ProjectError as error:
         raise HTTPException(404, "there is no such picture") from error
-    headers = {"cache-control": "private, max-age=3600", "content-security-policy": "default-src 'none'; sandbox"}
+    headers = {"cache-control": "private, max-age=3600", **ALONE}
     assert found is not None  # where it may be converted, it is, or there is no picture
     return Response(found[0], media_type=found[1], headers=headers)
+
+
+@router.get("/media/{item:path}")
+def media(
+    request: Request,
+    user: CurrentUser,
+    project: TheProject,
+    item: Annotated[str, Path(max_length=4000)],
+    field: Annotated[str, Query(max_length=1000)] = "",
+) -> Response:
+    """A recording or a PDF, whole or in parts, for the browser's own viewer."""
+    try:
+        found, kind = media_of(_value_of(project, item, field), project.picture_folders())
+    except StoreError:
+        raise
+    except ProjectError as error:
+        raise HTTPException(404, "there is no such recording or PDF") from error
+    headers = {"cache-control": "private, max-age=3600", **(IN_A_FRAME if kind == "application/pdf" else ALONE)}
+    if not isinstance(found, bytes):
+        return FileResponse(found, media_type=kind, headers=headers)
+    status, part, where = _part(found, request.headers.get("range", ""))
+    headers |= {"accept-ranges": "bytes", **({"content-range": where} if where else {})}
+    return Response(part, status, headers, kind)
+
+
+def _part(data: bytes, wanted: str) -> tuple[int, bytes, str]:
+    """The status, the bytes and where they are, for a Range header that asks for one part; otherwise all of it.
+
+    >>> _part(b"abcdef", "bytes=1-2"), _part(b"abcdef", "bytes=-2"), _part(b"abc", "")
+    ((206, b'bc', 'bytes 1-2/6'), (206, b'ef', 'bytes 4-5/6'), (200, b'abc', ''))
+    """
+    found = re.fullmatch(r"bytes=(\d{1,15})?-(\d{1,15})?", wanted)
+    if found is None or found.groups() == (None, None):
+        return 200, data, ""
+    first, last = found[1], found[2]
+    start = max(len(data) - int(last), 0) if first is None else int(first)
+    stop = min(int(last) + 1, len(data)) if first is not None and last is not None else len(data)
+    return (206, data[start:stop], f"bytes {start}-{stop - 1}/{len(data)}") if start < stop else (200, data, "")
 
 
 class ConversionQueue:
@@ -254,7 +308,10 @@ def _shown(
     project: ServedProject, item: str, field: str, cache: PictureCache, *, may_convert: bool
 ) -> tuple[bytes, str] | None:
     """The picture as a browser is sent it; None where it must be converted first and may not be."""
-    content = project.content_of(item)
-    value = content.get(field) if isinstance(content, Mapping) else content
-    data = picture_bytes(value, project.picture_folders())
+    data = picture_bytes(_value_of(project, item, field), project.picture_folders())
     return None if not may_convert and needs_conversion(data, cache) else shown_picture(data, cache)
+
+
+def _value_of(project: ServedProject, item: str, field: str) -> Any:
+    content = project.content_of(item)
+    return content.get(field) if isinstance(content, Mapping) else content

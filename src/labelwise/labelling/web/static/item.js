@@ -1,14 +1,16 @@
 // What an item looks like. Everything is put in as text, but for Markdown and HTML, which the server has sanitised.
 
+import { medium, zoomable } from "./media.js";
+
 const $ = (id) => document.getElementById(id);
 const MOST_READ = 500; // letters of a text that are read out
 const WORD = /[\p{L}\p{N}_]{2,}/gu; // what the model takes for a word
 
 export function showItem(question) {
-  const { text, pictures, fields, words, html } = question.show;
+  const { text, pictures, media, fields, words, html } = question.show;
   $("item-name").textContent = question.item;
   $("why").textContent = question.why;
-  $("pictures").replaceChildren(...pictures.map((address) => picture(address, question.item)));
+  $("pictures").replaceChildren(...pictures.map((address) => picture(address, question.item)), ...media.map((each) => medium(each, question.item)));
   fill($("text"), text ?? "", html[""], words);
   $("text").hidden = text === null;
   $("legend").hidden = !$("text").querySelector("mark");
@@ -18,9 +20,9 @@ export function showItem(question) {
 
 // Tell those who do not see it that another item is here.
 export function announce({ item, show }, labels) {
-  const { text, pictures, fields } = show;
+  const { text, pictures, media, fields } = show;
   const beginning = text ?? fields.map(([name, value]) => `${name}: ${value}`).join(", ");
-  const seen = beginning || (pictures.length ? "a picture" : "");
+  const seen = beginning || (pictures.length ? "a picture" : media.length ? `${media[0].kind} ${media[0].file}` : "");
   $("announced").textContent = `Item ${item}: ${seen.slice(0, MOST_READ)}. ${labels} open ${labels === 1 ? "label" : "labels"}.`;
 }
 
@@ -39,7 +41,7 @@ function picture(address, name) {
   const image = document.createElement("img");
   image.src = address;
   image.alt = `Picture of item ${name}`;
-  return image;
+  return zoomable(image);
 }
 
 function field(name, value, html) {

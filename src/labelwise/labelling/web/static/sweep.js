@@ -1,6 +1,7 @@
 // One label, many items: marks on a page of pictures or snippets, saved as one, taken back as one.
 
 import { ActiveClock } from "./clock.js";
+import { missing } from "./media.js";
 import { Failure, Outbox, Server, storage } from "./outbox.js";
 
 const $ = (id) => document.getElementById(id);
@@ -110,6 +111,7 @@ function drawn(tile, place) {
     const image = document.createElement("img");
     image.src = address;
     image.alt = `Picture of item ${tile.item}`;
+    image.addEventListener("error", () => image.replaceWith(missing(image.alt)));
     button.append(image);
   }
   const text = document.createElement("span");

@@ -147,7 +147,9 @@ export class LabelGroups {
     const key = make("kbd", "key char");
     key.setAttribute("aria-hidden", "true");
     const named = make("span", "named");
-    named.append(make("span", "label-name", row.name));
+    const name = make("span", "label-name", row.name);
+    name.dir = "auto";
+    named.append(name);
     const above = this.meanings.get(row.name)?.parent ? this.pathOf(row.name).slice(0, -1) : [];
     if (above.length) named.append(make("small", "path", above.join(" › ")));
     if (row.why) named.append(make("small", "reason", row.why));

@@ -6,9 +6,10 @@ import { storage } from "../outbox.js";
 
 const USUAL = {
   yes: "y", no: "n", unsure: "u", accept: "a", reject: "x", skip: "s", undo: "z", mode: "m", about: "i", guidelines: "g", help: "?", find: "/",
+  zoom_in: "+", zoom_out: "-", zoom_fit: "0",
 };
 const ROW_KEYS = [..."123456789bcdefhjklopqrtvw"]; // of the labels in sight, in order
-const IN_EMPTY_BOX = /^[0-9 ?/]$/;
+const IN_EMPTY_BOX = /^[0-9 ?/+-]$/;
 
 export class Keys {
   constructor(name) {

@@ -2,6 +2,7 @@
 
 import { ActiveClock } from "../clock.js";
 import { announce, markFor, showItem } from "../item.js";
+import { zoomKey } from "../media.js";
 import { Failure, Outbox, Server } from "../outbox.js";
 import { Also } from "./also.js";
 import { Desk, GUARD, VALUE } from "./desk.js";
@@ -369,7 +370,7 @@ const ANYWHERE = {
   about: () => openMeaning(),
   guidelines: () => guidelines.toggle(),
 };
-const MOVES = ["ArrowDown", "ArrowUp", "ArrowLeft", "ArrowRight", "Tab"];
+const MOVES = ["ArrowDown", "ArrowUp", "ArrowLeft", "ArrowRight", "PageDown", "PageUp", "Tab"];
 
 for (const kind of ["keydown", "click"]) {
   const note = (event) => {
@@ -383,7 +384,8 @@ document.addEventListener("keydown", (event) => {
   const at = document.activeElement;
   if (document.querySelector("dialog[open]")) return;
   const isBox = at === $("search");
-  if (!isBox && ["INPUT", "SELECT", "TEXTAREA"].includes(at?.tagName)) return;
+  const isPage = ["PageDown", "PageUp"].includes(event.key); // scrolls the item from any box of one line
+  if (!isBox && (["SELECT", "TEXTAREA"].includes(at?.tagName) || (at?.tagName === "INPUT" && !isPage))) return;
   const key = keys.read(event, isBox ? at.value : null);
   if (key === null) return;
   if (event.repeat && !MOVES.includes(key) && !(isBox && key === "Backspace")) return event.preventDefault(); // a key held down answers once
@@ -407,6 +409,7 @@ function openMeaning() {
 // Do what a key says; whether it says anything.
 function dispatch(key, event) {
   const command = keys.command(key);
+  if (zoomKey(key, event, command)) return true;
   if (ANYWHERE[command]) ANYWHERE[command]();
   else if (key === "PageDown" || key === "PageUp") scrollItem(key === "PageDown" ? 1 : -1);
   else if (key === "Enter" && (also.isOpen || !desk.isWhole)) enter(event);

@@ -79,6 +79,7 @@ export class MeaningDialog {
       ...parts.filter(([, text]) => text).flatMap(([title, text]) => ["dt", "dd"].map((tag, place) => {
         const part = document.createElement(tag);
         part.textContent = place ? text : title;
+        if (place) part.dir = "auto";
         return part;
       })),
     );

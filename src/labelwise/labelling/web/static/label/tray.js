@@ -27,6 +27,7 @@ export class Tray {
 function entry(name, isUnsure) {
   const chip = make("button", `chip ${isUnsure ? "unsure" : "yes"}`, isUnsure ? `${name} ?` : name);
   chip.type = "button";
+  chip.dir = "auto";
   chip.dataset.name = name;
   chip.setAttribute("aria-label", `Remove ${name}${isUnsure ? ", unsure" : ""}`);
   chip.append(make("span", "cross", "×"));
