@@ -50,6 +50,7 @@ SHOW = """async (pages) => {
 @pytest.fixture
 def page(context, make):
     """Open the page to label on, which asks about one item with this content; fields that are Markdown or HTML named."""
+
     def show(content, formats=None, labels=("left", "low", "far"), gone=(), window=context):
         data = LabelData.from_arrays(np.zeros((1, 1)), label_names=labels, item_ids=["it"], items=[content])
         project = make(data=data, text="body", formats=formats, start=1)
@@ -90,7 +91,9 @@ def test_markdown_and_html_are_shown_as_such_where_the_project_says_so(page):
     assert tab.page.inner_text("#text em") == "very" and tab.page.inner_text("#text h3") == "Late"
     assert tab.page.locator("#fields li").all_inner_texts() == ["one", "two"]
     assert "<b>not bold</b> *nor this*" in tab.page.inner_text("#fields") and tab.page.locator("#fields b").count() == 0
-    assert "very late" in tab.page.inner_text("#announced") and "*" not in tab.page.inner_text("#announced").split(".")[0]
+    assert (
+        "very late" in tab.page.inner_text("#announced") and "*" not in tab.page.inner_text("#announced").split(".")[0]
+    )
     tab.page.goto(f"{tab.address}/browse/item?name=it")
     assert tab.page.inner_text(".content em") == "very" and tab.page.locator(".content li").count() == 2
     tab.page.goto(f"{tab.address}/browse")
@@ -179,14 +182,18 @@ def test_pictures_are_zoomed_and_moved_by_keys_wheel_pointer_and_buttons(page, t
     for _ in range(9):
         tab.press("Shift+ArrowRight")
     box = tab.page.locator(".picture img").bounding_box()
-    assert box["x"] + box["width"] == pytest.approx(frame.bounding_box()["x"] + width, abs=1)  # no farther than its edge
+    assert box["x"] + box["width"] == pytest.approx(
+        frame.bounding_box()["x"] + width, abs=1
+    )  # no farther than its edge
     tab.press("-")
     assert scale() == 1.5
     tab.press("0")
     assert scale() == 1 and left() == pytest.approx(frame.bounding_box()["x"], abs=1)
     frame.get_by_role("button", name="Zoom in").click()
     assert scale() == 1.5
-    middle = [frame.bounding_box()[side] + frame.bounding_box()[size] / 2 for side, size in (("x", "width"), ("y", "height"))]
+    middle = [
+        frame.bounding_box()[side] + frame.bounding_box()[size] / 2 for side, size in (("x", "width"), ("y", "height"))
+    ]
     tab.page.mouse.move(*middle)
     before = left()
     tab.page.mouse.down()
@@ -225,7 +232,11 @@ def test_what_is_missing_is_said_in_its_place(page, tmp_path):
     content = {"body": "a sea", "photo": str(tmp_path / "photo.png"), "call": tone(tmp_path / "a.wav")}
     content["paper"] = str(tmp_path / "a.pdf")
     tab = page(content, gone=[tmp_path / name for name in ("photo.png", "a.wav", "a.pdf")])
-    for said in ("Picture of item it: it cannot be shown", "call: a.wav: it cannot be shown", "paper: a.pdf: it cannot"):
+    for said in (
+        "Picture of item it: it cannot be shown",
+        "call: a.wav: it cannot be shown",
+        "paper: a.pdf: it cannot",
+    ):
         tab.page.get_by_text(said).wait_for()
     assert tab.page.locator(".picture, audio").count() == 0
     tab.press("1", "Enter")  # and the item can be answered
@@ -250,7 +261,9 @@ def test_recordings_are_played_from_any_place_and_pdfs_are_shown(page, tmp_path)
     }"""
     assert tab.page.locator("audio").evaluate(seek) == [3, 2]
     pdf = tab.page.locator("object[type='application/pdf']")
-    assert pdf.locator(".missing").evaluate("element => element.getClientRects().length") == 0  # the viewer has its place
+    assert (
+        pdf.locator(".missing").evaluate("element => element.getClientRects().length") == 0
+    )  # the viewer has its place
     assert pdf.bounding_box()["height"] > 300 and tab.errors == []
     tab.press("1", "Enter")
     tab.wait_for_saved(1)

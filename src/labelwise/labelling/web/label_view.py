@@ -175,7 +175,9 @@ def shown_item(name: str, content: Any, features: Mapping[str, Any]) -> dict[str
             shown["pictures"].append(f"/pictures/{place}")
         elif not is_text and (medium := media_kind(value)) is not None:
             file = "" if value.startswith("data:") else PurePath(value).name
-            shown["media"].append({"kind": medium, "address": f"/media/{place}", "field": str(field or ""), "file": file})
+            shown["media"].append(
+                {"kind": medium, "address": f"/media/{place}", "field": str(field or ""), "file": file}
+            )
         elif isinstance(value, str) and (field is None or is_text):
             shown["text"] = plain_text(value, form)
             shown["html"] |= {} if form is None else {"": Markup(rendered(value, form))}

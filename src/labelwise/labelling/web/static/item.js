@@ -61,7 +61,7 @@ function field(name, value, html) {
 function fill(place, text, html, words = []) {
   place.classList.toggle("markup", html !== undefined);
   if (html === undefined) return place.replaceChildren(...marked(text, words));
-  place.innerHTML = html;
+  place.replaceChildren(...new DOMParser().parseFromString(html, "text/html").body.childNodes);
   const walker = document.createTreeWalker(place, NodeFilter.SHOW_TEXT);
   const parts = [];
   while (walker.nextNode()) parts.push(walker.currentNode);
