@@ -93,8 +93,8 @@ def new(
     A blank cell of known labels (or NaN, NA, null) means that nothing is known about the item, not that it has no
     label.
 
-    Texts are shown as they are, unless --markdown or --html name their column. Fields that hold the path of a picture, a
-    recording or a PDF are shown as that.
+    Texts are shown as they are, unless --markdown or --html name their column. Fields that hold the path of a picture,
+    a recording or a PDF are shown as that.
 
     Vectors by --embed are made in pauses of the worker; the campaign begins with words, and vectors join when all are
     ready. With --embeddings, --embed says which encoder made them.

@@ -11,14 +11,18 @@ from typing import Any
 from labelwise.labelling.errors import ProjectError
 
 FORMATS = ("markdown", "html")
-BLOCKS = frozenset("p div h1 h2 h3 h4 h5 h6 ul ol li dl dt dd table thead tbody tfoot tr pre blockquote hr".split())
-KEPT = BLOCKS | frozenset(
-    "th td caption br a b strong i em u s del ins sub sup small code kbd samp var abbr cite q span".split()
-)
-VOID = frozenset(("br", "hr"))
-RAW = frozenset("script style title textarea iframe noembed noframes noscript xmp".split())  # hold text, no elements
-DROPPED = RAW | frozenset("template object svg math select audio video".split())  # with all that is in them
-HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+
+
+def _named(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+BLOCKS = _named("p div h1 h2 h3 h4 h5 h6 ul ol li dl dt dd table thead tbody tfoot tr pre blockquote hr")
+KEPT = BLOCKS | _named("th td caption br a b strong i em u s del ins sub sup small code kbd samp var abbr cite q span")
+VOID = _named("br hr")
+RAW = _named("script style title textarea iframe noembed noframes noscript xmp")  # hold text, no elements
+DROPPED = RAW | _named("template object svg math select audio video")  # with all that is in them
+HEADINGS = _named("h1 h2 h3 h4 h5 h6")
 INSIDE = {  # elements that mean nothing, or close ours, elsewhere
     **dict.fromkeys(("thead", "tbody", "tfoot", "tr", "th", "td", "caption"), ("table",)),
     "li": ("ul", "ol"),
