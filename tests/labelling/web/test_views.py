@@ -357,7 +357,9 @@ def test_scripts_in_items_labels_and_names_are_shown_as_text(tmp_path):
         for path in addresses:
             page = person.get(path)
             scripts = re.findall(r"<script[^>]*>", page.text)
-            assert all(re.fullmatch(r'<script src="/static/\w+\.js" defer>', script) for script in scripts), path
+            assert all(
+                re.fullmatch(r'<script (type="module" )?src="/static/\w+\.js"( defer)?>', script) for script in scripts
+            ), path
             shown += "&lt;script&gt;" in page.text
         assert shown == len(addresses)
         trouble = form(person, "/vocabulary/add", {"name": EVIL, "like": EVIL, "examples": EVIL})
