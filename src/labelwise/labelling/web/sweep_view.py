@@ -23,7 +23,7 @@ from labelwise.labelling.web.label_view import shown_item
 from labelwise.records.asking import SWEEP_PAGE, Timing
 
 SNIPPETS = 12  # on a page; of pictures there are as many as a page of a sweep has
-SHORT = 64  # characters of a snippet: some ten words, which are read in 2.5 s
+SHORT = 76  # characters of a snippet: some ten words, which are read in 3 s
 UNTOLD = 0.02  # weight of a sentence without a word that tells; of a word of the label's name it is 1
 MOST_SIMILAR = 500  # items that a sweep over those like one goes through
 LONG = 2000  # of the text that is shown where a snippet does not tell

@@ -36,7 +36,10 @@ export class LabelList {
     });
     this.search.addEventListener("focus", () => this.showState());
     this.search.addEventListener("blur", () => this.showState());
-    this.by.addEventListener("change", () => this.draw());
+    this.by.addEventListener("change", () => {
+      this.settleOn(null); // begin at the first: where one was may be far below
+      this.draw();
+    });
     this.box.addEventListener("click", (event) => this.clicked(event));
     this.box.addEventListener("focusin", (event) => {
       const item = event.target.closest(".row, summary");
