@@ -17,6 +17,8 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine to test the page with"),
 ]
 PAGES = (
+    "/label",
+    "/help",
     "/sweep",
     "/sweep?label=red",
     "/browse",
@@ -36,20 +38,28 @@ filled = test_browser_review.filled
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280, 1920])
-def test_axe_finds_nothing_serious_or_moderate(browser, copied, scheme, width):
+@pytest.mark.parametrize(
+    ("width", "height"),
+    [(320, 256), (390, 900), (1280, 900), (1920, 900)],
+    ids=["1280 at 400 %", "390", "1280", "1920"],
+)
+def test_axe_finds_nothing_serious_or_moderate(browser, copied, scheme, width, height):
     folder = find_spec("axe_playwright_python").submodule_search_locations[0]
     source = next(Path(folder).rglob("axe*.js")).read_text(encoding="utf-8")
     copied.notes.add("p0", "bob", "what is this?")
     found = {}
     with serving(copied, "ann") as address:
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
+        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, bypass_csp=True)
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         page.goto(f"{address}/local/{SECRETS[address]}")
         page.wait_for_url("**/label")
         for path in PAGES:
             page.goto(f"{address}{path}")
+            if path == "/label":
+                page.wait_for_selector("#desk:not([hidden])")
+                page.wait_for_function("() => 'ready' in document.documentElement.dataset")
+                page.keyboard.press("1")
             if path == "/sweep?label=red":
                 page.wait_for_function("() => 'ready' in document.documentElement.dataset")
                 page.keyboard.press("1")

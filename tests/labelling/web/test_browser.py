@@ -277,6 +277,10 @@ def test_no_script_in_texts_or_names_runs(context, make, guarded):
             assert attack in tab.page.inner_text("#asked")
 
 
+TARGETS = ", ".join(f"{each}:visible" for each in ("main button", "main select", "main summary", "main a", "header a"))
+TARGETS += ", main input:visible, header button:visible"
+
+
 @pytest.mark.slow
 def test_a_phone_shows_it_all_and_can_be_tapped(browser, ready):
     context = browser.new_context(viewport={"width": 390, "height": 780}, has_touch=True, is_mobile=True)
@@ -286,9 +290,9 @@ def test_a_phone_shows_it_all_and_can_be_tapped(browser, ready):
             if key:
                 tab.press(key)
             assert tab.page.locator("html").evaluate("page => page.scrollWidth") <= 390
-            for button in tab.page.locator("main button:visible, main select:visible, header a:visible").all():
-                box = button.bounding_box()
-                assert box["height"] >= 44 and box["x"] >= 0 and box["x"] + box["width"] <= 390
+            for button in tab.page.locator(TARGETS).all():
+                box, what = button.bounding_box(), button.evaluate("each => each.outerHTML")
+                assert box["height"] >= 44 and box["x"] >= 0 and box["x"] + box["width"] <= 390, what
         tab.press("m")
         tab.page.get_by_role("button", name="yes: left").tap()
         tab.page.get_by_role("button", name="Save").tap()

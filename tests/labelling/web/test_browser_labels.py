@@ -9,6 +9,7 @@ from labelling.web.browsing import CHROMIUM, LabellingTab, serving
 from labelwise import Label, LabelData
 from labelwise.labelling import Project
 from labelwise.records.asking import VERIFY
+from rest_slow import rest_slow
 
 pytest.importorskip("playwright.sync_api", reason="needs playwright, a test dependency")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine to test the page with")
@@ -287,8 +288,71 @@ def test_at_400_percent_nothing_covers_the_row_that_has_the_focus(browser, many)
     context.close()
 
 
+FOCUSED = """() => {
+  const focused = document.activeElement, box = focused.getBoundingClientRect();
+  const sticks = (each) => getComputedStyle(each).position === "sticky" && !each.contains(focused);
+  const bars = [...document.querySelectorAll("#actions, #label-head")].filter(sticks);
+  const under = bars.filter((bar) => {
+    const { top, bottom, left, right } = bar.getBoundingClientRect();
+    return box.top < bottom - 1 && box.bottom > top + 1 && box.left < right && box.right > left;
+  });
+  const seen = box.top < innerHeight && box.bottom > 0;
+  const what = `${focused.tagName} ${focused.id} ${focused.className} ${focused.textContent.trim().slice(0, 20)}`;
+  return { what, isBody: focused === document.body, isLarge: box.height > innerHeight / 2, seen, under: under.length };
+}"""
+
+
+@pytest.mark.parametrize(
+    "size", rest_slow([(320, 256), (390, 780), (320, 180), (640, 512), (640, 600), (1280, 800)], 2), ids=str
+)
+def test_what_has_the_focus_is_never_under_a_bar(browser, many, size):
+    """1280 by 1024 and 1280 by 720 at 400 %, 1280 by 1024 at 200 %, a phone, a desk; there and back by Tab."""
+    context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+    tab = LabellingTab(context, many[1])
+    assert not tab.page.evaluate(FOCUSED)["under"]
+    hidden, steps = [], 0
+    for key in ("Tab", "Shift+Tab"):
+        for _ in range(40):
+            tab.page.keyboard.press(key)
+            at = tab.page.evaluate(FOCUSED)
+            if at["isBody"]:
+                break
+            steps += 1
+            if not at["seen"] or (at["under"] and not at["isLarge"]):
+                hidden.append((key, at["what"]))
+    assert steps > 20 and hidden == []
+    context.close()
+
+
+def test_type_can_be_larger_or_denser_and_stays_so(context, many):
+    tab = LabellingTab(context, many[1])
+    size = "() => parseFloat(getComputedStyle(document.documentElement).fontSize)"
+    row = "() => document.querySelector('.row').getBoundingClientRect().height"
+    usual, high = tab.page.evaluate(size), tab.page.evaluate(row)
+    for chosen, factor in (("large", 1.25), ("dense", 0.875)):
+        tab.page.goto(f"{many[1]}/help")
+        tab.page.locator("select.type-size").select_option(chosen)
+        assert tab.page.evaluate(size) == usual * factor
+        tab.page.goto(f"{many[1]}/label")
+        tab.wait_for_question()
+        assert tab.page.evaluate(size) == usual * factor
+        assert (tab.page.evaluate(row) > high) is (chosen == "large") and tab.page.evaluate(row) != high
+    tab.page.set_viewport_size({"width": 390, "height": 780})
+    assert tab.page.evaluate(size) == usual, "targets on a phone stay as large as they are"
+    tab.page.evaluate("() => localStorage.removeItem('labelwise-type')")
+
+
+def test_the_notes_on_an_item_are_a_click_away(context, many):
+    tab = LabellingTab(context, many[1])
+    with context.expect_page() as opened:
+        tab.page.click("#item-notes")
+    assert opened.value.url.endswith("#notes") and tab.item in opened.value.inner_text("h1")
+    assert opened.value.locator("#notes").is_visible()
+
+
 def test_a_new_item_is_announced(context, many):
     tab = LabellingTab(context, many[1])
+    assert tab.page.get_attribute("#announced", "aria-live") == "polite"
     told = tab.page.inner_text("#announced")
     assert tab.item in told and tab.page.inner_text("#text") in told and f"{len(MANY)} open labels" in told
 

@@ -9,6 +9,7 @@ const WORD = /[\p{L}\p{N}_]{2,}/gu; // what the model takes for a word
 export function showItem(question) {
   const { text, pictures, media, fields, words, html } = question.show;
   $("item-name").textContent = question.item;
+  $("item-notes").href = `/browse/item?${new URLSearchParams({ name: question.item })}#notes`;
   $("why").textContent = question.why;
   $("pictures").replaceChildren(...pictures.map((address) => picture(address, question.item)), ...media.map((each) => medium(each, question.item)));
   fill($("text"), text ?? "", html[""], words);
