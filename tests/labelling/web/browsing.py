@@ -45,10 +45,10 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(project: Project, local_user: str | None = "me") -> Iterator[str]:
+def serving(project: Project, local_user: str | None = "me", reach: Reach | None = None) -> Iterator[str]:
     """The page of a project, served by a thread of this process; its address."""
     port = free_port()
-    app = create_app(project, local_user=local_user)
+    app = create_app(project, local_user=local_user, reach=reach)
     server = uvicorn.Server(server_config(app, Reach(), port))
     SECRETS[f"http://127.0.0.1:{port}"] = app.state.site.local_secret
     thread = threading.Thread(target=server.run, daemon=True)

@@ -15,6 +15,7 @@ pytest.importorskip("requests", reason="needs the extra oidc")
 import requests
 from joserfc.jwk import OctKey, RSAKey
 
+from labelling.web.browsing import CHROMIUM, PATIENCE, serving
 from labelling.web.site_client import BASE, Person
 from labelwise.labelling import Project, ProjectError
 from labelwise.labelling.web import oidc, reach, server
@@ -101,6 +102,25 @@ def refused(browser: Browser, address: str, reason: str) -> None:
     reply = browser.come_back(address)
     assert reply.status_code == 403 and reason in reply.text, reply.text
     assert browser.who() is None and browser.app.state.site.cookie not in browser.client.cookies
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine to test the page with")
+def test_a_real_browser_goes_there_and_comes_back(project, provider, browser):
+    """Between two sites, with our policy and cookies as they are."""
+    opened = OpenId(provider.issuer, CLIENT_ID, CLIENT_SECRET)
+    with serving(project, None, reach=Reach(provider=opened)) as address:
+        tab = browser.new_context().new_page()
+        tab.set_default_timeout(PATIENCE)
+        wrong: list[str] = []
+        tab.on("console", lambda said: wrong.append(said.text))
+        tab.goto(f"{address}/browse")
+        tab.get_by_role("link", name="Sign in by localhost").click()
+        tab.wait_for_url("**/label")
+        tab.get_by_role("button", name="Sign out").click()
+        tab.wait_for_url("**/enter?left")
+        assert tab.get_by_role("link", name="Sign out at localhost").is_visible() and wrong == []
+        tab.context.close()
 
 
 def test_another_state_another_browser_or_none_is_refused(project, provider):
