@@ -91,8 +91,7 @@ class Campaign:
         What others say of the items: a language model, an older classifier, rules. Weighed by the answers as hints are,
         judged by `opinion_quality`, never taken as answers. `data.with_opinions` does the same.
     sweeps : bool
-        Also ask about one label of 24 items (reason "sweep") where that is expected to bring at least twice as much for
-        the time as whole items. See docs/costs.md for when it pays.
+        Also ask about one label of many items at once where that brings twice as much for the time, see docs/costs.md.
     random_state : int
     answers : earlier answers, to continue a campaign
 
@@ -138,6 +137,7 @@ class Campaign:
         self.control, self.sweeps = control, sweeps
         self.random_state = random_state
         self._book = AnswerBook(data)
+        self._evidence: tuple[int, float]
         self._new_labels: dict[str, NewLabel] = {}
         self._hints = HintLearner(hints)
         self._shown: tuple[Any, Any, Any] | None = None  # the model, the pool, and the model that has seen the pool

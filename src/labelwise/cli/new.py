@@ -153,8 +153,8 @@ def new(
             data = with_vectors(data, embeddings, encoder=embed or "")
         images = PICTURES_FIELD if is_folder(items) else None
         made_here = embed if embeddings is None else None
-        made_of = {"text": text, "images": images, "embed": made_here, "formats": formats}
-        with Project.create(project, data, **made_of, **settings) as made:
+        made_of = {"text": text, "images": images, "embed": made_here}
+        with Project.create(project, data, formats=formats, **made_of, **settings) as made:
             where = made.store.shown
             made.prepare()
     known_entries = f", {counted(data.n_observed, 'label')} known" if data.n_observed else ""
