@@ -25,7 +25,8 @@ const state = {
   saved: 0,
   paintedAt: null,
   over: false, // nothing is left to look at
-  busy: false,
+  busy: false, // a page is being fetched or taken back
+  undoing: false,
 };
 const outbox = new Outbox(server, `${project}:sweep`, who, () => ({}), {
   saved: (entry, reply) => {
@@ -210,9 +211,19 @@ function save(none = false) {
 }
 
 async function undo() {
-  const last = state.done.at(-1);
-  if (!last || state.busy) return;
-  state.done.pop();
+  if (state.undoing) return;
+  state.undoing = true;
+  while (state.busy) await new Promise((resolve) => setTimeout(resolve, 20)); // a page is on its way
+  try {
+    await takeBack();
+  } finally {
+    state.undoing = false;
+  }
+}
+
+async function takeBack() {
+  const last = state.done.pop();
+  if (!last) return;
   if (outbox.withdraw(last.page.page)) return reopen(last.page, last.marks);
   state.busy = true;
   await outbox.quiet();

@@ -262,7 +262,8 @@ export class LabelList {
 
   // Yes to all labels above the line.
   accept() {
-    this.acceptAll(this.rows.filter(({ p }) => p >= LINE), "above the line");
+    const likely = this.rows.filter(({ p }) => p >= LINE);
+    this.acceptAll(likely.sort((a, b) => b.p - a.p), "above the line");
   }
 
   // Yes to all labels from the first to the one beside a key; whether there is one.
