@@ -19,6 +19,7 @@ from labelwise.labelling.people import SESSION_SECONDS, User, check_local
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.web.reach import host_name
 from labelwise.labelling.web.site import Site, limiter_keys
+from labelwise.labelling.web.texts import TRANSLATED, texts_of
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf"
@@ -141,13 +142,20 @@ def render(
     page = site.templates.get_template(template)
     hidden = () if user is None else _hidden_pages(user)
     text = page.render(
-        navigation=[entry for entry in site.navigation if entry[1] not in hidden],
+        t=texts_of(request),
+        is_translated=template in TRANSLATED,
+        navigation=[address for address in site.navigation if address not in hidden],
         here=request.url.path,
+        back=_address(request) if request.method == "GET" else "/",
         title=title or (site.public_title if user is None else site.title),
         user=user,
         **values,
     )
     return HTMLResponse(text, status)
+
+
+def _address(request: Request) -> str:
+    return f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
 
 
 def _hidden_pages(user: User) -> tuple[str, ...]:
@@ -214,10 +222,10 @@ def sign_in(request: Request, secret: Annotated[str, Form()] = "") -> Response:
         return _with_session(request, session)
     wait = site.logins.failed(*limiter_keys(request.client.host if request.client else "", secret))
     if wait > 0:
-        response = sign_in_page(request, 429, f"Too many wrong links came from here. Try again in {ceil(wait)} s.")
+        response = sign_in_page(request, 429, texts_of(request)("door.too_many", seconds=ceil(wait)))
         response.headers["retry-after"] = str(ceil(wait))
         return response
-    return sign_in_page(request, 403, "This link was used already, is too old, or never was one.")
+    return sign_in_page(request, 403, texts_of(request)("door.bad_link"))
 
 
 def begin_named(request: Request, name: str) -> Response:

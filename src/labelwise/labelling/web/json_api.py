@@ -19,6 +19,7 @@ from labelwise.labelling.store.trainings import last_good
 from labelwise.labelling.training.locks import worker_is_running
 from labelwise.labelling.web.access import CurrentUser, TheProject
 from labelwise.labelling.web.label_view import shown_question
+from labelwise.labelling.web.texts import Texts, TheTexts
 from labelwise.records.asking import Timing
 
 router = APIRouter(
@@ -214,53 +215,57 @@ def session(user: CurrentUser) -> Session:
 
 
 @router.post("/ask")
-def ask(body: AskedFor, user: CurrentUser, project: TheProject) -> Questions:
+def ask(body: AskedFor, user: CurrentUser, project: TheProject, texts: TheTexts) -> Questions:
     """Questions for you: those you have, then new ones. Asking twice gives the same."""
     if body.give_back:
         project.service.give_back(body.give_back, user.name)
     leases = project.service.ask_about_items(user.name, body.items)
-    return Questions(**_listed(project, user.name, leases, body.have))
+    return Questions(**_listed(project, user.name, leases, body.have, texts))
 
 
 @router.post("/answer", responses=REFUSED)
-def answer(body: AnsweredQuestion, user: CurrentUser, project: TheProject) -> Saved:
+def answer(body: AnsweredQuestion, user: CurrentUser, project: TheProject, texts: TheTexts) -> Saved:
     """Save an answer and get what comes next. Sent twice, it is saved once."""
     receipt, leases = project.service.answer_and_ask_about_items(
         body.lease, body.values, user.name, body.items, timing=body.taken(), verified=body.further()
     )
-    return Saved(event=receipt.event, notices=list(receipt.notices), **_listed(project, user.name, leases, body.have))
+    return Saved(
+        event=receipt.event, notices=list(receipt.notices), **_listed(project, user.name, leases, body.have, texts)
+    )
 
 
 @router.post("/answer_item", responses=REFUSED)
-def answer_item(body: AnsweredItem, user: CurrentUser, project: TheProject) -> Saved:
+def answer_item(body: AnsweredItem, user: CurrentUser, project: TheProject, texts: TheTexts) -> Saved:
     """Save an answer about a whole item, whatever was asked about it, and get what comes next. Sent twice, it is saved
     once."""
     receipt, leases = project.service.answer_item_and_ask_about_items(
         body.lease, body.values, user.name, body.items, whole=body.whole, timing=body.taken()
     )
-    return Saved(event=receipt.event, notices=list(receipt.notices), **_listed(project, user.name, leases, body.have))
+    return Saved(
+        event=receipt.event, notices=list(receipt.notices), **_listed(project, user.name, leases, body.have, texts)
+    )
 
 
 @router.post("/skip", responses=REFUSED)
-def skip(body: Skipped, user: CurrentUser, project: TheProject) -> Saved:
+def skip(body: Skipped, user: CurrentUser, project: TheProject, texts: TheTexts) -> Saved:
     """Give a question to somebody else and get what comes next. Sent twice, it is skipped once."""
     receipt = project.service.skip(body.lease, user.name, timing=body.taken())
     leases = project.service.ask_about_items(user.name, body.items)
-    return Saved(event=receipt.event, notices=[], **_listed(project, user.name, leases, body.have))
+    return Saved(event=receipt.event, notices=[], **_listed(project, user.name, leases, body.have, texts))
 
 
 @router.post("/skip_item", responses=REFUSED)
-def skip_item(body: Skipped, user: CurrentUser, project: TheProject) -> Saved:
+def skip_item(body: Skipped, user: CurrentUser, project: TheProject, texts: TheTexts) -> Saved:
     """Give all your questions about the item of a lease to somebody else. Sent twice, they are skipped once."""
     receipt = project.service.skip_item(body.lease, user.name, timing=body.taken())
     leases = project.service.ask_about_items(user.name, body.items)
-    return Saved(event=receipt.event, notices=[], **_listed(project, user.name, leases, body.have))
+    return Saved(event=receipt.event, notices=[], **_listed(project, user.name, leases, body.have, texts))
 
 
 @router.post("/undo", responses=REFUSED)
-def undo(body: Undone, user: CurrentUser, project: TheProject) -> ShownQuestion:
+def undo(body: Undone, user: CurrentUser, project: TheProject, texts: TheTexts) -> ShownQuestion:
     """Take your last answer or skip back: it is asked again. Sent twice with its number, it is taken back once."""
-    (question,) = _shown(project, [project.service.undo(user.name, body.event)])
+    (question,) = _shown(project, [project.service.undo(user.name, body.event)], texts)
     return ShownQuestion(**question)
 
 
@@ -286,17 +291,17 @@ def status(user: CurrentUser, project: TheProject) -> dict[str, Any]:
     return status_of(project).seen_by(None if user.is_admin else user.name).as_dict()
 
 
-def _listed(project: ServedProject, who: str, leases: list[Lease], have: list[str]) -> dict[str, Any]:
+def _listed(project: ServedProject, who: str, leases: list[Lease], have: list[str], texts: Texts) -> dict[str, Any]:
     new = [lease for lease in leases if lease.token not in have]
     return {
-        "questions": _shown(project, new),
+        "questions": _shown(project, new, texts),
         "yours": [lease.token for lease in leases],
-        "waiting": None if leases else _waiting(project, who),
+        "waiting": None if leases else texts.plain(f"waiting.{_waiting(project, who)}"),
         "limit": held_most(len(leases)),
     }
 
 
-def _shown(project: ServedProject, leases: list[Lease]) -> list[dict[str, Any]]:
+def _shown(project: ServedProject, leases: list[Lease], texts: Texts) -> list[dict[str, Any]]:
     """Questions as the page gets them; all labels of an item come with the first of the questions about it."""
     first = {lease.question.item: lease.token for lease in reversed(leases) if len(lease.question.labels) < 2}
     wholes = project.service.whole_items(first.values()) if first else {}
@@ -304,17 +309,16 @@ def _shown(project: ServedProject, leases: list[Lease]) -> list[dict[str, Any]]:
     def shown(lease: Lease) -> dict[str, Any]:
         asks_label = first.get(lease.question.item) in wholes and len(lease.question.labels) < 2
         is_repeated = asks_label and lease.token not in wholes
-        return shown_question(lease, project.settings, wholes.get(lease.token), is_repeated=is_repeated)
+        return shown_question(lease, project.settings, wholes.get(lease.token), is_repeated=is_repeated, texts=texts)
 
     return [shown(lease) for lease in leases]
 
 
 def _waiting(project: ServedProject, who: str) -> str:
+    """What for: a text of the group "waiting"."""
     left = project.service.left_for(who)
     if left == NOTHING:
-        return "Nothing is left to ask you. Thank you."
+        return "nothing"
     if left == WITH_OTHERS:
-        return "Others are answering what is left. What they give back you are asked."
-    if project.starts_worker or worker_is_running(project.store):
-        return "The next questions are being made ready. They come by themselves; nothing needs to be done."
-    return "No questions are ready and no worker is running; start one with: labelwise serve-worker PROJECT"
+        return "with_others"
+    return "ready_soon" if project.starts_worker or worker_is_running(project.store) else "no_worker"

@@ -37,41 +37,18 @@ from labelwise.labelling.served import ServedProject
 from labelwise.labelling.store.trainings import last_good
 from labelwise.labelling.training.derived import derived_path
 from labelwise.labelling.web.access import CurrentUser, TheProject, render
+from labelwise.labelling.web.texts import LANGUAGES, Texts, TheTexts
 from labelwise.records.asking import CONTROL, START_REASON, Suggestion
 
 MOST_ALSO = 3  # labels that are asked about once more: as many as one look takes in
-CHOSEN = {  # why a strategy asks about an item, by the beginning of its name
-    "variance_reduction": "its labels tell much about other items that nobody has answered",
-    "label_covariance": "its labels tell much about other items that nobody has answered",
-    "mutual_information": "its labels tell much about other items that nobody has answered",
-    "uncertainty": "the model is unsure of its labels",
-    "diverse_uncertainty": "the model is unsure of its labels, and it is unlike the other items asked about",
-    "balanced_pairs": "the model is unsure of this label, or few items with it are known",
-    "random": "it was drawn by chance",
+CHOSEN = {  # why a strategy asks about an item, by the beginning of its name: a text of the group "why"
+    **dict.fromkeys(("variance_reduction", "label_covariance", "mutual_information"), "tells_much"),
+    "uncertainty": "unsure",
+    "diverse_uncertainty": "unsure_and_unlike",
+    "balanced_pairs": "balanced",
+    "random": "by_chance",
 }
-WHY = {
-    CONTROL: "Random share: drawn by chance, to measure how good the model is. What it believes is not shown here.",
-    START_REASON: "Start: one of the random items that are answered in full before the strategy chooses.",
-    "cold start": "Nothing is known yet: the first questions are drawn at random.",
-    "overlap": "A second opinion: somebody else answers this too, to see how far you agree.",
-}
-COMMANDS = {  # what a key may do, as the page calls it and in words
-    "yes": "yes to the current label",
-    "no": "no to it",
-    "unsure": "unsure about it",
-    "accept": "yes to all above the line",
-    "reject": "reject the current label",
-    "find": "find a label",
-    "about": "what the current label means",
-    "guidelines": "guidelines",
-    "skip": "skip",
-    "undo": "undo",
-    "mode": "other mode",
-    "zoom_in": "picture larger",
-    "zoom_out": "picture smaller",
-    "zoom_fit": "all of the picture",
-    "help": "keys",
-}
+WHY = {CONTROL: "control", START_REASON: "start", "cold start": "cold_start", "overlap": "overlap"}
 router = APIRouter(include_in_schema=False)
 
 
@@ -81,11 +58,12 @@ def start() -> Response:
 
 
 @router.get("/label")
-def label(request: Request, user: CurrentUser, project: TheProject) -> Response:
+def label(request: Request, user: CurrentUser, project: TheProject, texts: TheTexts) -> Response:
     if not user.may_answer:
         return RedirectResponse("/progress", 303)
     shown: dict[str, Any] = {"lease_seconds": project.settings.lease_seconds, "most_verified": MOST_ALSO}
-    shown |= {"identity": project.identity, "guidelines": shown_guidelines(project), "commands": COMMANDS}
+    shown |= {"identity": project.identity, "guidelines": shown_guidelines(project)}
+    shown["commands"] = texts.groups["commands"]
     shown["sweep"] = _worth_a_sweep(project)
     return render(request, "label.html.jinja", **shown)
 
@@ -107,7 +85,12 @@ def help_page(request: Request, user: CurrentUser) -> Response:
 
 
 def shown_question(
-    lease: Lease, settings: Settings, whole: Lease | None = None, *, is_repeated: bool = False
+    lease: Lease,
+    settings: Settings,
+    whole: Lease | None = None,
+    *,
+    is_repeated: bool = False,
+    texts: Texts | None = None,
 ) -> dict[str, Any]:
     """A leased question as the page gets it; plain text throughout, the page escapes it.
 
@@ -124,7 +107,7 @@ def shown_question(
         "whole": [] if is_repeated else None if whole is None else _whole_labels(whole, lease, by_chance),
         "also": list(lease.verify),
         "reason": question.reason,
-        "why": why_asked(lease, settings),
+        "why": why_asked(lease, settings, texts or Texts(LANGUAGES[0])),
         "expires_at": lease.expires_at,
         "show": {
             **shown_item(question.item, lease.content, settings.features),
@@ -148,14 +131,14 @@ def _whole_labels(whole: Lease, asked: Lease, by_chance: bool) -> list[dict[str,
     return _shown_labels(names, beliefs, {**asked.reasons, **whole.reasons})
 
 
-def why_asked(lease: Lease, settings: Settings) -> str:
+def why_asked(lease: Lease, settings: Settings, texts: Texts) -> str:
     """The reason of a question in one sentence."""
     question = lease.question
     if question.reason in WHY:
-        return WHY[question.reason]
+        return texts.plain(f"why.{WHY[question.reason]}")
     name = settings.strategy.removesuffix("_pairs")
-    because = CHOSEN.get(name, f"the strategy “{name.replace('_', ' ')}” finds it worth asking")
-    return f"Asked because {because}. No. {lease.rank + 1} of the questions that are ready."
+    because = texts.plain(f"why.{CHOSEN.get(name, 'strategy')}", name=name.replace("_", " "))
+    return texts.plain("why.asked", because=because, number=lease.rank + 1)
 
 
 def shown_item(name: str, content: Any, features: Mapping[str, Any]) -> dict[str, Any]:

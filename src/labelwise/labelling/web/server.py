@@ -42,25 +42,17 @@ from labelwise.labelling.web import (
     project_view,
     review_view,
     sweep_view,
+    texts,
 )
 from labelwise.labelling.web.access import NotSignedIn, csrf_protected, current_user, render, site_of
 from labelwise.labelling.web.middleware import BehindProxy, BodyLimits, CheckHost, SecurityHeaders
 from labelwise.labelling.web.reach import BACKLOG, SECRET_FILE, Reach, local_secret
 from labelwise.labelling.web.site import Site
 
-NAVIGATION = (
-    ("Label", "/label"),
-    ("Sweep", "/sweep"),
-    ("Progress", "/progress"),
-    ("Browse", "/browse"),
-    ("Labels", "/vocabulary"),
-    ("Disagreements", "/disagreements"),
-    ("Notes", "/notes"),
-    ("People", "/people"),
-)
+NAVIGATION = ("/label", "/sweep", "/progress", "/browse", "/vocabulary", "/disagreements", "/notes", "/people")
 # Modules that guard themselves (signing in; what other programs call with a token of their own) come without the
 # protection against posts from other sites, which looks for a session.
-SELF_GUARDED: tuple[Any, ...] = (access, oidc, ml_backend)
+SELF_GUARDED: tuple[Any, ...] = (access, oidc, ml_backend, texts)
 FOR_PROGRAMS = ("/api/", "/label-studio")  # addresses that answer with JSON, whoever asks
 _log = logging.getLogger(__name__)
 STATUS_OF = {AnswerRefused: 409, StoreError: 503, ProjectError: 400}

@@ -120,7 +120,7 @@ class Site:
     project : ServedProject
     local_user : str or None
         Who works here alone, without signing in, as long as the project has no users; None where others can reach it.
-    navigation : (title, address) of the pages
+    navigation : the addresses of the pages
     logins, tokens : how often wrong links, and wrong tokens of programs, may be tried
     local_secret : what the one who works alone shows to come in
     reach : how the server is reached
@@ -129,7 +129,7 @@ class Site:
 
     project: ServedProject
     local_user: str | None = None
-    navigation: tuple[tuple[str, str], ...] = ()
+    navigation: tuple[str, ...] = ()
     templates: Environment = field(default_factory=_templates)
     logins: Limiter = field(default_factory=Limiter)
     tokens: Limiter = field(default_factory=Limiter)

@@ -20,6 +20,7 @@ from labelwise.labelling.web.access import CurrentUser, TheProject, render
 from labelwise.labelling.web.browse_view import TheBrowser
 from labelwise.labelling.web.json_api import REFUSED, Body, LabelName, LeaseToken, TimeTaken
 from labelwise.labelling.web.label_view import shown_item
+from labelwise.labelling.web.texts import TheTexts
 from labelwise.records.asking import SWEEP_PAGE, Timing
 
 SNIPPETS = 12  # on a page; of pictures there are as many as a page of a sweep has
@@ -96,11 +97,13 @@ class SavedPage(BaseModel):
 
 
 @router.get("/sweep", include_in_schema=False)
-def sweep(request: Request, user: CurrentUser, project: TheProject, asked: Annotated[SweepForm, Query()]) -> Response:
+def sweep(
+    request: Request, user: CurrentUser, project: TheProject, texts: TheTexts, asked: Annotated[SweepForm, Query()]
+) -> Response:
     meanings = {each.name: each for each in project.labels()}
     trouble = None
     if asked.label and asked.label not in meanings:
-        trouble = f"there is no label {asked.label!r} in use; choose one of the list"
+        trouble = texts("sweep.no_label", label=repr(asked.label))
     return render(
         request,
         "sweep.html.jinja",

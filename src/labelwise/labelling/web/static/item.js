@@ -1,6 +1,7 @@
 // What an item looks like. Everything is put in as text, but for Markdown and HTML, which the server has sanitised.
 
 import { medium, zoomable } from "./media.js";
+import { t } from "./texts.js";
 
 const $ = (id) => document.getElementById(id);
 const MOST_READ = 500; // letters of a text that are read out
@@ -23,13 +24,13 @@ export function showItem(question) {
 export function announce({ item, show }, labels) {
   const { text, pictures, media, fields } = show;
   const beginning = text ?? fields.map(([name, value]) => `${name}: ${value}`).join(", ");
-  const seen = beginning || (pictures.length ? "a picture" : media.length ? `${media[0].kind} ${media[0].file}` : "");
-  $("announced").textContent = `Item ${item}: ${seen.slice(0, MOST_READ)}. ${labels} open ${labels === 1 ? "label" : "labels"}.`;
+  const seen = beginning || (pictures.length ? t("a_picture") : media.length ? t(media[0].kind === "audio" ? "a_recording" : "a_pdf") : "");
+  $("announced").textContent = t("announced", { item, text: seen.slice(0, MOST_READ), count: labels });
 }
 
 // Show only the words of one label, or of all.
 export function markFor(label) {
-  $("legend-label").textContent = label === null ? "a label" : `“${label}”`;
+  $("legend-label").textContent = label === null ? t("a_label") : t("quoted", { text: label });
   for (const mark of $("text").querySelectorAll("mark")) {
     const said = JSON.parse(mark.dataset.labels);
     const weight = label === null ? strongest(said)[1] : (said.find(([name]) => name === label)?.[1] ?? 0);
@@ -41,7 +42,7 @@ export function markFor(label) {
 function picture(address, name) {
   const image = document.createElement("img");
   image.src = address;
-  image.alt = `Picture of item ${name}`;
+  image.alt = t("picture_of", { item: name });
   return zoomable(image);
 }
 
@@ -81,7 +82,7 @@ function marked(text, words) {
     mark.textContent = found[0];
     mark.dataset.labels = JSON.stringify(labels);
     mark.classList.toggle("against", strongest(labels)[1] < 0);
-    mark.title = labels.map(([name, weight]) => `${weight < 0 ? "against" : "for"} ${name}`).join(", ");
+    mark.title = labels.map(([name, weight]) => t(weight < 0 ? "speaks_against" : "speaks_for", { name })).join(", ");
     parts.push(text.slice(end, found.index), mark);
     end = found.index + found[0].length;
   }

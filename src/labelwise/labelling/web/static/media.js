@@ -1,6 +1,8 @@
 // Pictures that are zoomed and moved by keys, wheel, pointer and buttons; recordings and PDFs; and what is said in the
 // place of one that cannot be shown.
 
+import { t } from "./texts.js";
+
 const MOST = 16; // times as large
 const STEP = 1.5; // of a key, a button or a double click
 const WHEEL = 0.0025; // of a turn of the wheel
@@ -87,9 +89,10 @@ function make(tag, properties = {}, ...inside) {
 
 // A picture in a frame in which it can be zoomed.
 export function zoomable(image) {
-  const texts = [["zoom_in", "+", "Zoom in"], ["zoom_out", "−", "Zoom out"], ["zoom_fit", "↺", "Show all of it"]];
+  const signs = [["zoom_in", "+"], ["zoom_out", "−"], ["zoom_fit", "↺"]];
   const buttons = make("span", { className: "zooms" });
-  for (const [command, sign, title] of texts) {
+  for (const [command, sign] of signs) {
+    const title = t(command);
     const button = make("button", { type: "button", textContent: sign, title, ariaLabel: title });
     button.dataset.zoom = command;
     buttons.append(button);
@@ -118,7 +121,7 @@ export function zoomKey(key, event, command = KEYS[key]) {
 
 // A word in the place of a picture or a recording.
 export function missing(name) {
-  return make("span", { className: "trouble missing", textContent: `${name}: it cannot be shown. The file is missing, too large, or of a kind that browsers do not show.` });
+  return make("span", { className: "trouble missing", textContent: t("cannot_be_shown", { name }) });
 }
 
 // A recording or a PDF in the browser's own viewer.
@@ -138,7 +141,7 @@ export function medium({ kind, address, field, file }, item) {
 const drawn = [...document.querySelectorAll("img[data-zoom]")];
 drawn.forEach(zoomable);
 for (const image of document.querySelectorAll("img[data-small]")) {
-  const say = () => image.replaceWith(make("span", { className: "missing", textContent: "⚠", title: "The picture cannot be shown", ariaLabel: "The picture cannot be shown" }));
+  const say = () => image.replaceWith(make("span", { className: "missing", textContent: "⚠", title: t("picture_missing"), ariaLabel: t("picture_missing") }));
   if (image.complete && !image.naturalWidth) say();
   else image.addEventListener("error", say);
 }

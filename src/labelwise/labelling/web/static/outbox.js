@@ -1,6 +1,8 @@
 // Answers on their way to the server. Each waits in the browser's storage until the server says that it is on disk; sent
 // again after a failure it counts once, because the server takes one answer per lease.
 
+import { t } from "./texts.js";
+
 // The browser's storage, or where it is full or forbidden, this page's memory.
 const memory = new Map();
 export const storage = {
@@ -56,7 +58,7 @@ export class Server {
     try {
       return await fetch(path, { ...options, credentials: "same-origin" });
     } catch {
-      throw new Failure(0, "no connection");
+      throw new Failure(0, t("failed_connection"));
     }
   }
 
@@ -65,10 +67,10 @@ export class Server {
     try {
       body = await response.json();
     } catch {
-      throw new Failure(response.ok ? 0 : response.status, "the connection broke off");
+      throw new Failure(response.ok ? 0 : response.status, t("failed_broke_off"));
     }
     if (!response.ok) {
-      const told = typeof body.detail === "string" ? body.detail : "the server did not understand the request";
+      const told = typeof body.detail === "string" ? body.detail : t("failed_not_understood");
       throw new Failure(response.status, told);
     }
     return body;

@@ -3,6 +3,7 @@
 import { ActiveClock } from "./clock.js";
 import { missing } from "./media.js";
 import { Failure, Outbox, Server, storage } from "./outbox.js";
+import { t } from "./texts.js";
 
 const $ = (id) => document.getElementById(id);
 const { project, who, label, words, like, order } = document.body.dataset;
@@ -10,8 +11,6 @@ const KEYS = "123456789abcdefghijklmnopqrstuvwxy"; // z takes back
 const AHEAD = 2; // pages: the one shown and the next, also without a connection
 const GUARD = 250; // milliseconds that a page must be on screen before a key or a click says anything of it
 const POLL = 3000; // milliseconds between tries to get a page where that failed
-const TOO_EARLY = "That came before the page was on screen, so it does not count. Look at the items, then do it again.";
-const NOTHING_MARKED = "Nothing is marked. Press Shift+Enter (or the button “None of these”) to save that none of these has it.";
 
 const server = new Server();
 const clock = new ActiveClock();
@@ -31,13 +30,13 @@ const state = {
 const outbox = new Outbox(server, `${project}:sweep`, who, () => ({}), {
   saved: (entry, reply) => {
     state.saved += reply.saved;
-    if (reply.left_out.length) tell($("refused"), `Not saved, because somebody else has them or has answered: ${reply.left_out.join(", ")}.`);
+    if (reply.left_out.length) tell($("refused"), t("sweep_left_out", { items: reply.left_out.join(", ") }));
     showSaved();
     more();
   },
   refused: (entry, message) => {
     state.done = state.done.filter(({ page }) => page.page !== entry.lease);
-    tell($("refused"), `A page was not saved: ${message}.`);
+    tell($("refused"), t("sweep_not_saved", { message }));
     show();
   },
   changed: () => showSaved(),
@@ -56,7 +55,7 @@ async function more() {
     tell($("queue"), "");
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    tell($("queue"), error.status ? `No page was given: ${error.message}.` : "There is no connection. What you saved is kept here and sent later.");
+    tell($("queue"), error.status ? t("sweep_no_page", { message: error.message }) : t("sweep_no_connection"));
     if (error.status !== 400) setTimeout(more, POLL);
   }
   state.busy = false;
@@ -72,7 +71,7 @@ function show() {
   $("waiting").hidden = page !== null;
   delete document.documentElement.dataset.ready;
   if (page === null) {
-    $("waiting").textContent = state.over ? `No item is left to look at for “${label}”.` : "Looking for items …";
+    $("waiting").textContent = state.over ? t("sweep_over", { label }) : t("sweep_looking");
     $("actions").hidden = !(state.over && state.done.length); // the last page can be taken back
     $("left").textContent = "";
     clock.stop();
@@ -84,8 +83,8 @@ function show() {
   const pictures = page.tiles.some((tile) => tile.pictures.length);
   $("tiles").classList.toggle("grid", pictures);
   $("tiles").replaceChildren(...page.tiles.map((tile, place) => drawn(tile, place)));
-  $("left").textContent = `${page.left} to look at`;
-  $("announced").textContent = `${page.tiles.length} items. Which have “${label}”?`;
+  $("left").textContent = t("sweep_left", { count: page.left });
+  $("announced").textContent = t("sweep_announced", { count: page.tiles.length, label });
   window.scrollTo(0, 0);
   $("tiles").querySelector("button").focus({ preventScroll: true });
   showCounts();
@@ -111,7 +110,7 @@ function drawn(tile, place) {
   for (const address of tile.pictures) {
     const image = document.createElement("img");
     image.src = address;
-    image.alt = `Picture of item ${tile.item}`;
+    image.alt = t("picture_of", { item: tile.item });
     image.addEventListener("error", () => image.replaceWith(missing(image.alt)));
     button.append(image);
   }
@@ -132,8 +131,8 @@ function drawn(tile, place) {
   if (tile.text) {
     const details = document.createElement("details");
     const summary = document.createElement("summary");
-    summary.textContent = "more";
-    summary.setAttribute("aria-label", `More of ${tile.item}`);
+    summary.textContent = t("more");
+    summary.setAttribute("aria-label", t("more_of", { item: tile.item }));
     const whole = document.createElement("p");
     whole.dir = "auto";
     whole.textContent = tile.text;
@@ -177,7 +176,7 @@ function showCounts() {
     yes += said === "yes";
     open += said === "open";
   }
-  $("counts").textContent = tiles.length ? `${yes} yes, ${tiles.length - yes - open} no${open ? `, ${open} left open` : ""}` : "";
+  $("counts").textContent = tiles.length ? t(open ? "sweep_counts_open" : "sweep_counts", { yes, no: tiles.length - yes - open, open }) : "";
   $("undo").disabled = state.done.length === 0;
   $("save").disabled = $("none").disabled = $("all").disabled = tiles.length === 0;
 }
@@ -186,7 +185,7 @@ function showCounts() {
 
 function counts() {
   if (state.paintedAt !== null && performance.now() - state.paintedAt >= GUARD) return true;
-  tell($("hint"), TOO_EARLY);
+  tell($("hint"), t("sweep_too_early"));
   return false;
 }
 
@@ -195,9 +194,9 @@ function save(none = false) {
   if (page === null || !counts()) return;
   const said = new Map(page.tiles.map(({ item }) => [item, none ? "no" : (state.marks.get(item) ?? "no")]));
   const values = Object.fromEntries([...said].filter(([, say]) => say !== "open").map(([item, say]) => [item, say === "yes"]));
-  if (none && [...state.marks.values()].includes("yes")) return tell($("hint"), "Some are marked. Take the marks back first, or press Enter to save them.");
-  if (!none && !Object.values(values).includes(true)) return tell($("hint"), NOTHING_MARKED);
-  if (!Object.keys(values).length) return tell($("hint"), "All are left open: there is nothing to save.");
+  if (none && [...state.marks.values()].includes("yes")) return tell($("hint"), t("sweep_some_marked"));
+  if (!none && !Object.values(values).includes(true)) return tell($("hint"), t("sweep_nothing_marked"));
+  if (!Object.keys(values).length) return tell($("hint"), t("sweep_all_open"));
   const marked = Object.values(values).filter(Boolean).length;
   const timing = { seconds: clock.lap(), question: "sweep", by_key: marked, by_search: 0, by_suggestion: 0 };
   state.done.push({ page, marks: new Map(state.marks) });
@@ -236,7 +235,7 @@ async function takeBack() {
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     if (error.status === 0) state.done.push(last);
-    tell($("refused"), `The page was not taken back: ${error.message}.`);
+    tell($("refused"), t("sweep_not_taken_back", { message: error.message }));
   }
   state.busy = false;
   showSaved();
@@ -255,8 +254,8 @@ function showSaved() {
   const output = $("saved");
   output.dataset.state = waiting ? "waiting" : state.saved ? "saved" : "none";
   output.dataset.saved = state.saved;
-  if (waiting) output.textContent = `${waiting === 1 ? "a page waits" : `${waiting} pages wait`} to be saved`;
-  else output.textContent = state.saved ? `✓ saved, ${state.saved} items so far` : "Nothing saved on this page yet";
+  if (waiting) output.textContent = t("sweep_waiting", { count: waiting });
+  else output.textContent = state.saved ? t("sweep_saved", { count: state.saved }) : t("sweep_nothing_saved");
 }
 
 function tell(place, message) {

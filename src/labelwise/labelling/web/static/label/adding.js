@@ -2,6 +2,7 @@
 
 import { percent } from "./groups.js";
 import { isNewSearch } from "./search.js";
+import { t } from "../texts.js";
 
 const MOST = 6; // labels shown of those found
 
@@ -29,8 +30,8 @@ export class AddBox {
     const found = this.found();
     this.hits.replaceChildren(...found.slice(0, MOST).map((row) => this.line(row)));
     if (!text) this.live.textContent = "";
-    else if (!found.length) this.live.textContent = `No open label matches “${text}”.`;
-    else this.live.textContent = `${found.length} found. Enter adds “${found[0].name}”.`;
+    else if (!found.length) this.live.textContent = t("no_match", { text });
+    else this.live.textContent = t("found_add", { count: found.length, name: found[0].name });
   }
 
   line({ name, p }) {

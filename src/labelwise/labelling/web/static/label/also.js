@@ -1,10 +1,10 @@
 // "Also?": likely labels that are not marked are asked about once more before an item is saved, in the place of the list.
 
 import { GUARD } from "./desk.js";
+import { t } from "../texts.js";
 
 const $ = (id) => document.getElementById(id);
 const MOST = Number(document.body.dataset.mostVerified);
-const TOO_EARLY = "That came at once after the item, so it does not count. Look at the labels, then do it again.";
 
 export class Also {
   // on: {timing(says), lap(): seconds, pressedAt(), hint(text), changed(), send(says, options), left(seconds)}
@@ -45,7 +45,7 @@ export class Also {
   // Whether the labels have been on screen for a moment: the Enter that brought them may be doubled.
   counts() {
     if (this.on.pressedAt() >= this.asked.at + GUARD) return true;
-    this.on.hint(TOO_EARLY);
+    this.on.hint(t("also_too_early"));
     return false;
   }
 

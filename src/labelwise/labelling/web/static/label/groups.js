@@ -2,12 +2,13 @@
 // away is made when it is first looked at.
 
 import { plain } from "./search.js";
+import { t } from "../texts.js";
 
 const MANY = 40; // labels above which those that are not suggested are folded away
 export const LINE = 0.5; // probability from which one key accepts a label
 const POSSIBLE = 0.1; // ... from which a label is suggested however many there are
 const SUGGESTED = { least: 9, most: 25 }; // labels, where there are many
-const OTHERS = "Others";
+const OTHERS = t("others");
 const PARTS = /\s*(?:\/|:+|>|\.|\|)\s*/; // "sport/tennis", "sport: tennis", "sport > tennis"
 
 export const percent = (p) => (p === null ? "" : p > 0.995 ? "> 99 %" : p < 0.005 ? "< 1 %" : `${Math.round(100 * p)} %`);
@@ -72,7 +73,7 @@ export class LabelGroups {
 
   line(number) {
     const line = make("div", "line");
-    const button = make("button", "quiet", number === 1 ? "Accept the one above this line " : `Accept the ${number} above this line `);
+    const button = make("button", "quiet", `${t("accept_above", { count: number })} `);
     button.type = "button";
     button.dataset.accept = "";
     button.append(make("kbd", "accept-key"));

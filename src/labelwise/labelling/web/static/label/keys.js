@@ -3,6 +3,7 @@
 // give labels keys of their own.
 
 import { storage } from "../outbox.js";
+import { t } from "../texts.js";
 
 const USUAL = {
   yes: "y", no: "n", unsure: "u", accept: "a", reject: "x", skip: "s", undo: "z", mode: "m", about: "i", guidelines: "g", help: "?", find: "/",
@@ -38,11 +39,11 @@ export class Keys {
 
   // Why a key cannot be used for something; null where it can.
   trouble(key, besides) {
-    if (!/^[^\s\d]$/u.test(key)) return "A key is one letter or sign, not a digit.";
+    if (!/^[^\s\d]$/u.test(key)) return t("bad_key");
     const command = this.command(key);
-    if (command !== null && command !== besides) return `“${key}” does something already: ${command}.`;
+    if (command !== null && command !== besides) return t("key_taken", { key, command: t(`command_${command}`) });
     const label = [...this.own].find(([name, own]) => own === key && name !== besides);
-    return label ? `“${key}” is the key of “${label[0]}”.` : null;
+    return label ? t("key_of_label", { key, label: label[0] }) : null;
   }
 
   // The keys of the labels in sight: own ones, then digits, then letters that do nothing else.

@@ -11,17 +11,13 @@ import { LabelList } from "./labels.js";
 import { OneByOne } from "./one_by_one.js";
 import { Guidelines, KeySettings, MeaningDialog } from "./settings.js";
 import { Undo } from "./undo.js";
+import { t } from "../texts.js";
 
 const $ = (id) => document.getElementById(id);
 const { project, who, leaseSeconds } = document.body.dataset;
 const AHEAD = 3; // items to have questions about: the one shown and what comes next, also without a connection
 const POLL = 1500; // milliseconds between looks for questions where there are none
 const MOST_GIVEN_BACK = 200; // leases in one request
-const NOTHING_SAID = "There is nothing new to save. Say yes or no, or skip the rest of this item; what was saved stays.";
-const ENTER_DOUBLED = "Enter came at once after the one that marked a label, so it does not count. Press it again to save.";
-const NOTHING_MARKED =
-  "Nothing is marked. Press Shift+Enter (or the button “No label fits”) to save that no label applies.";
-const TOO_EARLY = "That came before the item was on screen, so it does not count. Look at the item, then do it again.";
 
 const server = new Server();
 const remembered = (name) => `labelwise:${project}:${who}:${name}`;
@@ -49,7 +45,7 @@ const outbox = new Outbox(server, project, who, () => ({ items: AHEAD, have: des
   },
   refused: (entry, message) => {
     desk.refuse(entry.lease);
-    tell($("refused"), `Item ${entry.item ?? entry.question.item} was not saved: ${message}.`);
+    tell($("refused"), t("not_saved", { item: entry.item ?? entry.question.item, message }));
     look();
   },
   changed: () => showSaved(),
@@ -149,7 +145,7 @@ async function look() {
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     if (!desk.question) {
-      const kept = outbox.entries().length ? "Waiting for the connection; your answers are kept." : "No connection to the server. Trying again …";
+      const kept = outbox.entries().length ? t("waiting_kept") : t("no_connection_again");
       screen.waiting = error.status === 401 ? signedOut() : kept;
       show();
     }
@@ -163,7 +159,7 @@ async function look() {
 function counts() {
   if (undo.isBusy || !desk.question) return false;
   if (screen.paintedAt !== null && pressedAt >= screen.paintedAt + GUARD) return true;
-  tell($("hint"), TOO_EARLY);
+  tell($("hint"), t("too_early"));
   return false;
 }
 
@@ -196,11 +192,11 @@ function sendItem(says, questions = desk.bundle(), options = {}) {
 function save() {
   if (!counts()) return;
   if (also.isOpen) return also.save();
-  if (pressedAt < searchedAt + GUARD) return tell($("hint"), ENTER_DOUBLED);
+  if (pressedAt < searchedAt + GUARD) return tell($("hint"), t("enter_doubled"));
   const rest = desk.isWhole ? $("rest").value : "open";
   const says = desk.marks();
   if (Object.keys(says).length === 0) {
-    tell($("hint"), desk.isWhole && rest === "no" ? NOTHING_MARKED : NOTHING_SAID);
+    tell($("hint"), desk.isWhole && rest === "no" ? t("nothing_marked") : t("nothing_said"));
     return;
   }
   saveWith(says, rest);
@@ -289,7 +285,7 @@ function showWaiting() {
   screen.shown = screen.item = screen.paintedAt = null;
   clock.stop();
   delete document.documentElement.dataset.ready;
-  $("waiting").textContent = screen.waiting ?? "The next question is on its way …";
+  $("waiting").textContent = screen.waiting ?? t("on_its_way");
 }
 
 // Note when the item is on screen: its pictures are there, and two frames have begun since it was put in.
@@ -321,9 +317,9 @@ function showActions() {
   const says = Object.values(desk.marks());
   const total = desk.question ? desk.labels().length : 0;
   const marked = ["yes", "no", "unsure"].map((say) => [say, says.filter((each) => each === say).length]);
-  const told = marked.filter(([, count]) => count).map(([say, count]) => `${count} ${say}`);
+  const told = marked.filter(([, count]) => count).map(([say, count]) => t(`counted_${say}`, { count }));
   $("rest-line").hidden = !desk.isWhole || also.isOpen;
-  $("rest-line").firstChild.textContent = `${told.join(", ") || "none marked"}; the other ${total - says.length}: `;
+  $("rest-line").firstChild.textContent = t("the_others", { told: told.join(", ") || t("none_marked"), count: total - says.length });
   $("save").disabled = !desk.isWhole && says.length === 0;
   $("none").hidden = !desk.isWhole || also.isOpen || says.length > 0 || $("rest").value !== "no";
 }
@@ -333,21 +329,19 @@ function showSaved() {
   const line = $("saved");
   line.dataset.state = waiting ? "waiting" : screen.saved ? "saved" : "none";
   line.dataset.saved = String(screen.saved);
-  if (waiting) line.textContent = outbox.trouble ? `${waiting} waiting to be sent` : "saving …";
-  else line.textContent = screen.saved ? `✓ saved, ${screen.saved} so far` : "Nothing answered on this page yet";
+  if (waiting) line.textContent = outbox.trouble ? t("to_be_sent", { count: waiting }) : t("saving");
+  else line.textContent = screen.saved ? t("saved", { count: screen.saved }) : t("nothing_answered");
   const trouble = outbox.trouble;
   $("queue").hidden = !trouble;
   if (trouble) {
     const isOut = trouble.status === 401 || trouble.status === 403;
-    const isGone = trouble.status === 0 ? "No connection to the server." : `The server has trouble: ${trouble.message}.`;
+    const isGone = trouble.status === 0 ? t("no_connection") : t("server_trouble", { message: trouble.message });
     const what = isOut ? signedOut() : isGone;
-    const answers = waiting === 1 ? "1 answer waits" : `${waiting} answers wait`;
-    const rest = desk.question ? "; you can go on." : " when the connection is back.";
-    tell($("queue"), `${what} ${answers} in this browser and will be sent${rest}`);
+    tell($("queue"), t(desk.question ? "answers_wait" : "answers_wait_for_connection", { what, count: waiting }));
   }
 }
 
-const signedOut = () => "You are signed out: open your link, or the address that labelwise serve prints, in another tab.";
+const signedOut = () => t("signed_out");
 
 function tell(box, text) {
   box.textContent = text;

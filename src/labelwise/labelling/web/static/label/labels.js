@@ -4,8 +4,9 @@
 import { LINE, LabelGroups, make, percent } from "./groups.js";
 import { LabelSearch, isNewSearch } from "./search.js";
 import { Tray } from "./tray.js";
+import { t } from "../texts.js";
 
-const SHORT = { yes: "Yes", no: "No", unsure: "?" };
+const SAYS = ["yes", "no", "unsure"];
 const MOST_FOUND = 50; // labels shown of those found
 const TYPING_FROM = 21; // labels from which letters find, unless the person chose otherwise
 const DELETING = 1000; // milliseconds: Backspace after a shorter pause still means letters
@@ -93,15 +94,14 @@ export class LabelList {
   }
 
   tellFound(text, found) {
-    const all = `${this.rows.length} ${this.rows.length === 1 ? "label" : "labels"}`;
-    if (!found.length) this.tell(`No open label matches “${text}”.`);
-    else this.tell(`${found.length} of ${all}. Enter adds “${found[0].name}”.`);
+    if (!found.length) this.tell(t("no_match", { text }));
+    else this.tell(t("found_of", { found: found.length, count: this.rows.length, name: found[0].name }));
   }
 
   makeButtons() {
     const says = make("span", "says");
-    for (const say of Object.keys(SHORT)) {
-      const button = make("button", "", SHORT[say]);
+    for (const say of SAYS) {
+      const button = make("button", "", t(`short_${say}`));
       button.type = "button";
       button.dataset.say = say;
       says.append(button);
@@ -114,15 +114,15 @@ export class LabelList {
     const say = this.said()[name] ?? null;
     if (say) item.dataset.say = say;
     else delete item.dataset.say;
-    const believed = p === null ? "" : `, believed ${percent(p)}`;
-    item.setAttribute("aria-label", `${name}${believed}${why ? ` ${why}` : ""}${say ? `, ${say}` : ""}`);
+    const believed = p === null ? "" : `, ${t("believed", { p: percent(p) })}`;
+    item.setAttribute("aria-label", `${name}${believed}${why ? ` ${why}` : ""}${say ? `, ${t(say)}` : ""}`);
     if (item.contains(this.buttons)) this.paintButtons(item);
   }
 
   paintButtons(item) {
     for (const button of this.buttons.children) {
       button.setAttribute("aria-pressed", String(button.dataset.say === item.dataset.say));
-      button.setAttribute("aria-label", `${button.dataset.say}: ${item.dataset.name}`);
+      button.setAttribute("aria-label", t("button_of", { say: t(button.dataset.say), name: item.dataset.name }));
     }
   }
 
@@ -167,7 +167,7 @@ export class LabelList {
     }
     const name = item?.dataset.name;
     const { description = "", examples = [] } = this.meanings.get(name) ?? {};
-    this.about.textContent = description || (examples.length ? `e.g. ${examples[0]}` : "");
+    this.about.textContent = description || (examples.length ? t("example", { text: examples[0] }) : "");
     this.about.title = this.about.textContent;
     this.on.here(row || this.isMoved ? (name ?? null) : null);
   }
@@ -196,8 +196,8 @@ export class LabelList {
 
   showState() {
     const isBare = isCoarse.matches || !this.keys.single;
-    this.search.placeholder = isBare ? "Find a label" : this.inBox ? "Type to find, digits choose" : `Find a label  ( ${this.keys.of("find")} )`;
-    for (const key of this.box.querySelectorAll(".accept-key")) key.textContent = this.inBox ? "Space" : this.keys.of("accept");
+    this.search.placeholder = isBare ? t("find") : this.inBox ? t("type_to_find") : t("find_by", { key: this.keys.of("find") });
+    for (const key of this.box.querySelectorAll(".accept-key")) key.textContent = this.inBox ? t("space") : this.keys.of("accept");
     document.documentElement.dataset.alt = this.inBox && !isBare ? `${ALT} ` : "";
   }
 
@@ -233,7 +233,7 @@ export class LabelList {
     for (const [{ name }] of changes) if (this.elements.has(name)) this.paint(this.elements.get(name));
     this.tray.show(this.said());
     const [[{ name }, say]] = changes;
-    this.tell(changes.length > 1 ? `${changes.length} labels: ${say}` : `${name}: ${say ?? "unmarked"}`);
+    this.tell(changes.length > 1 ? t("said_of_many", { count: changes.length, say: t(say) }) : `${name}: ${t(say ?? "unmarked")}`);
     return true;
   }
 
@@ -250,7 +250,7 @@ export class LabelList {
       if (this.say([[item.row, say]], this.search.value.trim() !== "")) this.moveOn();
     } else if (this.on.may()) {
       this.moveOn();
-      this.tell(`“${item.row.name}” is already marked.`);
+      this.tell(t("already_marked", { name: item.row.name }));
     }
   }
 
@@ -263,22 +263,22 @@ export class LabelList {
   // Yes to all labels above the line.
   accept() {
     const likely = this.rows.filter(({ p }) => p >= LINE);
-    this.acceptAll(likely.sort((a, b) => b.p - a.p), "above the line");
+    this.acceptAll(likely.sort((a, b) => b.p - a.p), ["all_above_marked", "none_above"]);
   }
 
   // Yes to all labels from the first to the one beside a key; whether there is one.
   acceptUpTo(key) {
     const items = this.visible();
     const last = items.findIndex((item) => item.querySelector(".key").textContent === key);
-    if (last >= 0) this.acceptAll(items.slice(0, last + 1).map((item) => item.row), `from the first to ${key}`);
+    if (last >= 0) this.acceptAll(items.slice(0, last + 1).map((item) => item.row), ["all_up_to_marked", "none_up_to"], key);
     return last >= 0;
   }
 
-  acceptAll(rows, where) {
+  acceptAll(rows, [all, none], key = "") {
     if (!this.on.may()) return;
     const open = rows.filter(({ name }) => !(name in this.said()));
     if (open.length) this.say(open.map((row) => [row, "yes"]));
-    else this.tell(rows.length ? `All labels ${where} are marked.` : `No label is ${where}.`);
+    else this.tell(t(rows.length ? all : none, { key }));
   }
 
   // A chosen label is no longer; whether that counted.
@@ -354,10 +354,10 @@ export class LabelList {
     const { name } = item.row;
     if (this.said()[name] === "yes") {
       this.clear();
-      this.tell(`“${name}” is already marked.`);
+      this.tell(t("already_marked", { name }));
     } else if (this.say([[item.row, "yes"]], true)) {
       this.clear();
-      this.tell(`${name}: yes`);
+      this.tell(`${name}: ${t("yes")}`);
     } else return;
     this.on.searched();
   }

@@ -5,6 +5,7 @@ import { markFor } from "../item.js";
 import { AddBox } from "./adding.js";
 import { VALUE } from "./desk.js";
 import { percent } from "./groups.js";
+import { t } from "../texts.js";
 
 const $ = (id) => document.getElementById(id);
 const FEW = { least: 3, most: 8, unbelieved: 30 }; // questions
@@ -135,7 +136,7 @@ export class OneByOne {
     const earlier = this.desk.done.filter((done) => done.item === this.desk.item && Object.keys(done.values).length);
     const answered = earlier.reduce((sum, done) => sum + done.questions.length, 0);
     const number = answered + all.length;
-    $("step").textContent = number === 1 ? "One question" : `Question ${answered + this.place + 1} of ${number} about this item`;
+    $("step").textContent = number === 1 ? t("one_question") : t("question_of", { number: answered + this.place + 1, count: number });
     $("asked").textContent = asked.name;
     showBelief(asked);
     const say = said[asked.name];
@@ -145,9 +146,9 @@ export class OneByOne {
     const names = new Set(all.map(({ name }) => name));
     const added = Object.entries(said).filter(([name]) => !names.has(name));
     const lines = [
-      ...earlier.flatMap((done) => Object.entries(done.said).map(([name, told]) => line(name, told, false))),
-      ...added.map(([name, told]) => line(name, `${told}, added`, false)),
-      ...all.map(({ name }, place) => line(name, said[name], place === this.place)),
+      ...earlier.flatMap((done) => Object.entries(done.said).map(([name, told]) => line(name, t(told), false))),
+      ...added.map(([name, told]) => line(name, t("added", { say: t(told) }), false)),
+      ...all.map(({ name }, place) => line(name, said[name] ? t(said[name]) : "", place === this.place)),
     ];
     $("steps").replaceChildren(...lines);
     $("steps").hidden = lines.length === 1;
@@ -161,7 +162,7 @@ function line(name, say, isCurrent) {
   const made = document.createElement("li");
   const told = document.createElement("span");
   made.textContent = name;
-  told.textContent = say ?? "";
+  told.textContent = say;
   made.append(told);
   if (isCurrent) made.setAttribute("aria-current", "step");
   return made;
@@ -175,5 +176,5 @@ function showBelief({ p, why }) {
   fill.style.setProperty("--p", p ?? 0);
   track.append(fill);
   $("belief").hidden = p === null;
-  $("belief").replaceChildren(`Believed ${percent(p)}${why ? `, ${why}` : ""}`, track);
+  $("belief").replaceChildren(`${t("believed_line", { p: percent(p) })}${why ? `, ${why}` : ""}`, track);
 }

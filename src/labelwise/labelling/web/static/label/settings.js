@@ -1,6 +1,7 @@
 // What a person may look up and change while labelling: what a label means, the guidelines, and which keys do what.
 
 import { storage } from "../outbox.js";
+import { t } from "../texts.js";
 
 const $ = (id) => document.getElementById(id);
 
@@ -68,12 +69,12 @@ export class MeaningDialog {
     const { description = "", examples = [], keywords = [], aliases = [], items = 0 } = this.meanings.get(name) ?? {};
     $("meaning-title").textContent = name;
     const parts = [
-      ["Under", path.slice(0, -1).join(" › ")],
-      ["Meaning", description],
-      ["Also called", aliases.join(", ")],
-      ["Words for it", keywords.join(", ")],
-      ["Items with it", String(items)],
-      ...examples.map((example) => ["Example", example]),
+      [t("under"), path.slice(0, -1).join(" › ")],
+      [t("meaning"), description],
+      [t("also_called"), aliases.join(", ")],
+      [t("words_for"), keywords.join(", ")],
+      [t("items_with"), String(items)],
+      ...examples.map((example) => [t("example_title"), example]),
     ];
     $("meaning-parts").replaceChildren(
       ...parts.filter(([, text]) => text).flatMap(([title, text]) => ["dt", "dd"].map((tag, place) => {

@@ -1,6 +1,7 @@
 // The labels that are chosen, always in sight: beside the list, or above the buttons where the screen is narrow.
 
 import { make } from "./groups.js";
+import { t } from "../texts.js";
 
 const isNarrow = matchMedia("(max-width: 48rem)");
 
@@ -29,7 +30,7 @@ function entry(name, isUnsure) {
   chip.type = "button";
   chip.dir = "auto";
   chip.dataset.name = name;
-  chip.setAttribute("aria-label", `Remove ${name}${isUnsure ? ", unsure" : ""}`);
+  chip.setAttribute("aria-label", t(isUnsure ? "remove_unsure" : "remove", { name }));
   chip.append(make("span", "cross", "×"));
   const made = document.createElement("li");
   made.append(chip);

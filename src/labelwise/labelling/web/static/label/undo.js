@@ -1,9 +1,8 @@
 // Taking back: the last thing said of the item on the page or, where nothing is said of it, the last answer or skip.
 
 import { Failure } from "../outbox.js";
+import { t } from "../texts.js";
 
-const TOO_LATE = "Others have answered the rest of it meanwhile, so nothing is left to ask about it. To answer all the same, open it in Browse.";
-const NO_CONNECTION = "There is no connection; what is saved can be taken back when it is there";
 
 export class Undo {
   // on: {steppedBack(names), withdrawn(seconds), reopened(), gone(), told(text), failed(text)}
@@ -21,7 +20,7 @@ export class Undo {
       if (questions) this.reopen(last, questions);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      this.on.failed(`${error.status === 0 ? NO_CONNECTION : error.message}.`);
+      this.on.failed(`${error.status === 0 ? t("no_connection_undo") : error.message}.`);
     } finally {
       this.isBusy = false;
     }
@@ -34,7 +33,7 @@ export class Undo {
     desk.setMarks(desk.item, step);
     const names = step.map(([name]) => name);
     this.on.steppedBack(names);
-    this.on.told(`Taken back: ${names.join(", ")}`);
+    this.on.told(t("taken_back_of", { names: names.join(", ") }));
     return true;
   }
 
@@ -63,10 +62,10 @@ export class Undo {
     const again = questions.map((question) => ({ ...desk.learn(question), again: last?.asked ?? null }));
     const leases = new Set(again.map((question) => question.lease));
     desk.questions = desk.askable([...again, ...desk.questions.filter((other) => !leases.has(other.lease))]);
-    this.on.told("Taken back");
+    this.on.told(t("taken_back"));
     if (!desk.questions.some((question) => leases.has(question.lease))) {
       this.on.gone();
-      this.on.failed(`Your answer about item ${item} is taken back. ${TOO_LATE}`);
+      this.on.failed(t("too_late", { item }));
       return;
     }
     desk.trail = { item, steps: (last?.steps ?? []).filter((step) => step !== taken) };

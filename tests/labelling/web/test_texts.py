@@ -1,0 +1,148 @@
+"""Texts of the page: every language has them all, no page that is translated has others, and a browser gets its own."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from labelling.web.browsing import CHROMIUM, LabellingTab, serving
+from labelwise.labelling.web import texts
+from labelwise.labelling.web.texts import LANGUAGES, TRANSLATED, Texts, read_texts
+
+WEB = Path(texts.__file__).parent
+SCRIPTS = sorted((WEB / "static/label").glob("*.js"))
+SCRIPTS += [WEB / "static" / f"{name}.js" for name in ("outbox", "item", "media", "sweep")]
+KEYS = "ArrowDown ArrowLeft ArrowRight ArrowUp Backspace Enter Escape PageDown PageUp Tab UpTo Alt"
+NO_TEXTS = {*KEYS.split(), "Mac"}  # literals that look like texts: keys, and what a browser calls a machine
+PLACEHOLDER, TAG = re.compile(r"\{(\w+)\}"), re.compile(r"<[^>]*>")
+
+
+def flat(language: str) -> dict[str, str]:
+    found = {}
+    for group, entries in read_texts(language).items():
+        for name, text in entries.items():
+            for form, said in {"": text}.items() if isinstance(text, str) else text.items():
+                found[f"{group}.{name}{form and '.' + form}"] = said
+    return found
+
+
+@pytest.mark.parametrize("language", LANGUAGES[1:])
+def test_every_language_has_all_texts_with_the_same_places_and_tags(language):
+    english, other = flat(LANGUAGES[0]), flat(language)
+    assert list(other) == list(english)
+    for key, text in english.items():
+        assert other[key].strip() and sorted(PLACEHOLDER.findall(other[key])) == sorted(PLACEHOLDER.findall(text)), key
+        assert sorted(re.findall(r"<(\w+)", other[key])) == sorted(re.findall(r"<(\w+)", text)), key
+    same = {key for key in english if english[key] == other[key] and TAG.sub("", english[key]).count(" ") > 1}
+    assert same == set(), "sentences that nobody has translated"
+    assert not [key for key in english if key.startswith("script.") and "<" in english[key]], (
+        "scripts put in plain texts"
+    )
+
+
+def bare(template: str) -> str:
+    """What a template says by itself: without what is filled in, keys, commands and comments."""
+    text = re.sub(r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}", "", template, flags=re.DOTALL)
+    text = re.sub(r' data-[a-z-]+="[^"]*"', "", text)
+    text = re.sub(r"<(kbd|pre)\b.*?</\1>|<title>|<!doctype html>", "", text, flags=re.DOTALL)
+    seen = re.findall(r'(?:aria-label|title|placeholder|alt)="([^"]*)"', text)
+    return " ".join([TAG.sub(" ", text), *seen]).replace("labelwise", "")
+
+
+@pytest.mark.parametrize("name", sorted({*TRANSLATED, "base.html.jinja"}))
+def test_translated_templates_have_no_text_of_their_own(name):
+    template = (WEB / "templates" / name).read_text(encoding="utf-8")
+    assert re.findall(r"[^\W\d_]{2,}", bare(template)) == []
+    assert bare('<p title="To go">{{ t("x") }} or stay</p>').split() == ["or", "stay", "To", "go"]  # that it can fail
+
+
+def literals(script: str) -> list[str]:
+    """Strings of a script that people might read: a word with a capital, or several words."""
+    code = re.sub(r"^\s*//.*$|(?<=[;{,])\s*//.*$", "", script, flags=re.MULTILINE)
+    found = re.findall(r'"([^"\n]*)"', code) + re.findall(r"`([^`\n]*)`", code)
+    plain = [re.sub(r"\$\{[^}]*\}+", "", each) for each in found]
+    words = [
+        each
+        for each in plain
+        if re.search(r"(?<![\w#.\[-])[A-Z][a-z]+|(?<![\w#.\[-])[a-z]{2,} [a-z]{2,} [a-z]{2,}", each)
+    ]
+    return [each for each in words if each not in NO_TEXTS and not re.search(r"[#.\[\]=<>]\w|^\(", each)]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_scripts_of_labelling_have_no_text_of_their_own(script):
+    assert literals(script.read_text(encoding="utf-8")) == []
+    assert literals('tell("Nothing is marked."); say(`waits for the ${x}`);') == [
+        "Nothing is marked.",
+        "waits for the ",
+    ]
+
+
+def test_every_text_is_used_and_every_text_used_is_there():
+    scripts = "\n".join(path.read_text(encoding="utf-8") for path in SCRIPTS)
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in (WEB / "templates").glob("*.jinja"))
+    code = "\n".join(path.read_text(encoding="utf-8") for path in WEB.glob("*.py"))
+    there = {f"{group}.{name}" for group, entries in read_texts("en").items() for name in entries}
+    named = set(re.findall(r'\bt\("(\w+\.\w+)"', pages)) | set(
+        re.findall(r'texts(?:_of\(request\))?(?:\.plain)?\("(\w+\.\w+)"', code)
+    )
+    assert named - there == set()
+    called = {f"script.{name}" for name in re.findall(r'\bt\("(\w+)"', scripts)}
+    assert called - there == set()
+    begun = re.findall(r"t\(`(\w+_)\$\{", scripts)
+    in_scripts = {
+        name for name in read_texts("en")["script"] if f'"{name}"' in scripts or name.startswith(tuple(begun))
+    }
+    by_name = {key for key in there if key.startswith(("commands.", "why.", "waiting.", "navigation."))}
+    orders = {"sweep.likely", "sweep.unsure"}
+    assert there - named - {f"script.{name}" for name in in_scripts} - by_name - orders - {"page.language"} == set()
+
+
+def test_a_page_comes_in_the_language_of_the_browser_or_the_one_chosen(alone):
+    german = {"accept-language": "de-AT,de;q=0.9,en;q=0.5"}
+    assert '<html lang="en">' in alone.get("/label").text
+    page = alone.get("/label", headers=german).text
+    assert '<html lang="de">' in page and "Ganzer Eintrag" in page and "Whole item" not in page
+    assert '<main id="main">' in page and '<main id="main" lang="en">' in alone.get("/progress", headers=german).text
+    asked = alone.post("/api/ask", {"items": 1}, **german).json()
+    assert asked["questions"][0]["why"].startswith(("Gefragt, weil", "Zufallsanteil", "Beginn", "Noch ist"))
+    back = alone.get("/language/de?back=/help", follow_redirects=False)
+    assert back.status_code == 303 and back.headers["location"] == "/help"
+    assert "Zwei Modi" in alone.get("/help").text
+    for elsewhere in ("//evil.example", "https://evil.example", "/\\evil.example"):
+        assert alone.get("/language/de", params={"back": elsewhere}, follow_redirects=False).status_code == 422
+    assert alone.get("/language/fr").status_code == 422
+
+
+def test_texts_escape_what_is_put_in():
+    assert Texts("en")("sweep.which", label="<b>") == "Which have “&lt;b&gt;”?"
+    assert json.loads(Texts("de").for_scripts)["command_skip"] == "überspringen"
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine to test the page with")
+def test_labelling_in_german(browser, project):
+    context = browser.new_context(locale="de-DE", viewport={"width": 1180, "height": 760})
+    with serving(project) as address:
+        tab = LabellingTab(context, address)
+        tab.press("1", "Enter")
+        tab.wait_for_saved(1)
+        assert tab.page.inner_text("#saved") == "✓ gespeichert, bisher 1"
+        tab.wait_for_question()
+        tab.press("Enter")
+        assert "Nichts ist markiert" in tab.page.inner_text("#hint")
+        tab.press("m", "y")
+        tab.press("?")
+        assert "Tasten" in tab.page.inner_text("#help-title")
+        tab.page.keyboard.press("Escape")
+        seen = tab.page.inner_text("main")
+        assert not re.search(r"\b(the|label that|Save|Skip|Undo|Question|none marked)\b", seen), seen
+        tab.page.goto(f"{address}/sweep?label=left")
+        tab.page.wait_for_function("() => 'ready' in document.documentElement.dataset")
+        assert "Welche haben „left“?" in tab.page.inner_text("h1") and "noch" in tab.page.inner_text("#left")
+        tab.page.get_by_role("link", name="English").click()
+        tab.page.wait_for_function("() => document.documentElement.lang === 'en'")
+        assert tab.page.inner_text("h1") == "Which have “left”?" and tab.errors == []
+    context.close()
