@@ -27,7 +27,7 @@ from labelwise.campaign.estimates import OpinionQuality
 from labelwise.campaign.guard import Guard, evidence_point, strategy_evidence
 from labelwise.campaign.new_labels import GuessLearner, HintLearner, NewLabel, with_all_opinions, with_room
 from labelwise.campaign.standing import AnswerArrays, Standing, measure_standing
-from labelwise.campaign.sweeps import WORTH_ASKING, SweepWorth, sweep_page, worth_sweeping
+from labelwise.campaign.sweeps import SweepWorth, sweep_page, worth_sweeping
 from labelwise.hints.reasons import ExplainedBeliefs
 from labelwise.models.semi_supervised import for_blocks
 from labelwise.posterior import LabelPosterior, LimitedPosterior
@@ -44,7 +44,7 @@ from labelwise.records import (
     features_by_name,
     in_shards,
 )
-from labelwise.records.asking import VERIFY
+from labelwise.records.asking import VERIFY, WORTH_ASKING
 from labelwise.records.costs import Costs, Spent
 from labelwise.records.missed import MOST_VERIFIED, worth_verifying
 

@@ -15,7 +15,6 @@ from labelwise.records.costs import Costs
 
 AT_ONCE = 4096  # items whose beliefs are asked for in one go
 MOST_SWEEPS = 3  # labels that are told to be worth sweeping
-WORTH_ASKING = 2.0  # times as much as whole items, from which on a campaign with `sweeps` asks for one
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ START_REASON = "start"  # the reason of a question about the random items that a
 VERIFY = "verify"  # the reason of a question about likely labels that were not picked
 SWEEP = "sweep"  # the reason of a question about one label of many items on one page
 SWEEP_PAGE = 24  # items on a page of a sweep, where nothing else is said
+WORTH_ASKING = 2.0  # times as much as whole items, from which on a campaign with `sweeps` asks for one
 MAX_PICKS = 100_000  # labels in one answer
 BY_MODEL, BY_NAME, BY_RATE = "model", "name", "base rate"  # sources of suggestions, beside the names of opinions
 IN_WORDS = {BY_MODEL: "by the answers", BY_NAME: "by its name", BY_RATE: "by its base rate"}

@@ -19,7 +19,6 @@ from fastapi.responses import FileResponse, RedirectResponse, Response
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 
-from labelwise.campaign.sweeps import WORTH_ASKING
 from labelwise.labelling.errors import ProjectError, StoreError
 from labelwise.labelling.items.markup import plain_text, rendered
 from labelwise.labelling.items.pictures import (
@@ -38,7 +37,7 @@ from labelwise.labelling.store.trainings import last_good
 from labelwise.labelling.training.derived import derived_path
 from labelwise.labelling.web.access import CurrentUser, TheProject, render
 from labelwise.labelling.web.texts import LANGUAGES, Texts, TheTexts
-from labelwise.records.asking import CONTROL, START_REASON, Suggestion
+from labelwise.records.asking import CONTROL, START_REASON, WORTH_ASKING, Suggestion
 
 MOST_ALSO = 3  # labels that are asked about once more: as many as one look takes in
 CHOSEN = {  # why a strategy asks about an item, by the beginning of its name: a text of the group "why"
