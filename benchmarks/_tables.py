@@ -102,8 +102,10 @@ def of_time_saving(figures: dict[str, Any]) -> Tables:
     others = []
     for arm, row in figures["arms_over_sets"].items():
         first = [float("inf") if each["by_seed"][0] is None else each["by_seed"][0] for each in arms[arm].values()]
-        seeds = max(figures["runs"][arm].values())
-        others.append([arm, _short(row["median"]), _short(row["worst"]), _short(median(first)), str(seeds)])
+        seeds = sorted({n for n in figures["runs"][arm].values() if n})  # of the sets that the arm has runs of
+        others.append(
+            [arm, _short(row["median"]), _short(row["worst"]), _short(median(first)), "–".join(map(str, seeds))]
+        )
     return {
         "time saving": table(head, rows),
         "time saving lists": table(["price list", "median share", "worst share"], lists),
