@@ -11,6 +11,7 @@ from labelwise import Answer, LabelData
 from labelwise.labelling import Project, Service
 from labelwise.labelling.leases import MAKING, MOST_HELD, NOTHING, WITH_OTHERS, held_most
 from labelwise.labelling.web.json_api import _listed
+from labelwise.labelling.web.texts import Texts
 
 LABELS = ("left", "low", "far")
 
@@ -41,9 +42,9 @@ def test_one_person_holds_so_many_questions_and_is_told(make):
     assert len(held) == MOST_HELD
     assert [lease.token for lease in project.ask(200, who="ann")] == [lease.token for lease in held]
     assert len(project.ask(5, who="bob")) == 5
-    listed = _listed(project, "ann", held, [])
+    listed = _listed(project, "ann", held, [], Texts("en"))
     assert listed["limit"] == held_most(MOST_HELD) and "answer or skip some" in listed["limit"]
-    assert _listed(project, "ann", held[:1], [])["limit"] is None
+    assert _listed(project, "ann", held[:1], [], Texts("en"))["limit"] is None
     project.service.answer(held[0].token, {"left": True})
     assert len(project.ask(200, who="ann")) == MOST_HELD
 
@@ -139,17 +140,17 @@ def test_the_first_questions_about_pairs_go_on_to_other_labels(make):
 
 def test_the_message_follows_what_is_left(make, monkeypatch):
     project = make(data=points(3), ready=10)
-    assert "no worker is running" in _listed(project, "ann", [], [])["waiting"]
+    assert "no worker is running" in _listed(project, "ann", [], [], Texts("en"))["waiting"]
     with monkeypatch.context() as patch:  # one is started beside the server, a little later
         patch.setattr(project, "starts_worker", True)
-        assert "being made ready" in _listed(project, "ann", [], [])["waiting"]
+        assert "being made ready" in _listed(project, "ann", [], [], Texts("en"))["waiting"]
     monkeypatch.setattr("labelwise.labelling.web.json_api.worker_is_running", lambda store: True)
-    assert "being made ready" in _listed(project, "ann", [], [])["waiting"]
+    assert "being made ready" in _listed(project, "ann", [], [], Texts("en"))["waiting"]
     project.ask(3, who="bob")
-    assert "Others are answering" in _listed(project, "ann", [], [])["waiting"]
+    assert "Others are answering" in _listed(project, "ann", [], [], Texts("en"))["waiting"]
     project.tell([Answer(f"p{i}", dict.fromkeys(LABELS, True)) for i in range(3)], who="bob")
     project.refresh()
-    assert "Nothing is left" in _listed(project, "ann", [], [])["waiting"]
+    assert "Nothing is left" in _listed(project, "ann", [], [], Texts("en"))["waiting"]
 
 
 def test_a_project_of_an_older_version_makes_questions_once(make):

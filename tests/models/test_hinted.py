@@ -1,5 +1,8 @@
 """A model with hints: leave-one-out against fits without the item, and hints that help, mislead or say nothing."""
 
+from importlib import import_module
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 from sklearn.base import clone
 
-from labelwise import BinaryRelevance, HintedModel, LabelGP, models
+from labelwise import BinaryRelevance, HintedModel, LabelGP, SemiSupervised, models
 from labelwise.hints import learn_hints
 from labelwise.models.hinted import HintedPosterior
 from labelwise.numerics.calibration import bend
@@ -84,6 +87,33 @@ def test_a_misleading_hint_costs_nothing_beyond_noise(how, n):
     }[how]
     lost = score(gp(), n) - score(HintedModel(gp(), wrong), n)
     assert lost < (0.03 if n == 20 else 0.015)
+
+
+@pytest.mark.slow
+@pytest.mark.shared_data
+@pytest.mark.parametrize("name", ["bibtex", "movies_omdb", "goemotions"])
+def test_misleading_hints_cost_nothing_beyond_noise_on_published_sets(name, shared_data, monkeypatch):
+    """Eight draws of 20 random items: shuffled anew each time, inverted and constant hints against none."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    sets, benchmark = import_module("_label_names_sets"), import_module("label_names")
+    learnt, test = sets.split(shared_data, name, 11)
+    plain = SemiSupervised(random_state=0).learn_pool(learnt.X)
+    hints, truth = learn_hints(learnt), test.Y.toarray()
+    lost = {"shuffled": [], "inverted": [], "constant": []}
+    for seed in range(8):
+        wrong = {how: benchmark.mislead(hints, how, seed) for how in lost}
+        rows = np.random.default_rng(seed).permutation(learnt.n_items)[:20]
+        fits = {None: plain} | {how: HintedModel(plain, said) for how, said in wrong.items()}
+        scores = {
+            how: evaluate(
+                clone(model).fit(learnt.X[rows], learnt.Y[rows].toarray()).posterior(test.X).probabilities(), truth
+            )["macro_average_precision"]
+            for how, model in fits.items()
+        }
+        for how in wrong:
+            lost[how].append(scores[None] - scores[how])
+    for how, each in lost.items():
+        assert np.mean(each) < 0.002 + 2 * np.std(each, ddof=1) / np.sqrt(len(each)), how
 
 
 def test_one_wrong_name_among_right_ones_loses_its_weight():

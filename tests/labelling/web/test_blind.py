@@ -45,7 +45,7 @@ def team(project) -> Callable[[str], Person]:
 def item_page(person: Person, name: str) -> str:
     answer = person.get("/browse/item", params={"name": name})
     assert answer.status_code == 200
-    return answer.text
+    return answer.text.partition("</head>")[2]  # its head has all texts that scripts may show
 
 
 def found(person: Person, **search: str) -> list[str]:
