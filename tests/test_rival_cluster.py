@@ -86,6 +86,7 @@ def test_an_error_in_a_block_comes_back_as_it_is(client, on_workers, tmp_path):
 @pytest.mark.parametrize(
     "strategy", [lw.MutualInformation(max_dense=60), lw.MutualInformation("pairs", max_dense=60), lw.Uncertainty()]
 )
+@pytest.mark.slow
 def test_a_campaign_on_a_cluster_asks_what_one_machine_asks(client, on_workers, tmp_path, strategy):
     X = np.random.default_rng(4).normal(size=(500, 5)).round(1).astype(np.float32)
     paths = []

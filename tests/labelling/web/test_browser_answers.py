@@ -193,6 +193,7 @@ def test_keys_typed_ahead_of_an_item_are_dropped_and_it_is_said(long_guard, read
     assert yes_of(ready.events()[1]) == [] and len(ready.events()) == 2
 
 
+@pytest.mark.slow
 def test_keys_that_come_when_the_item_was_seen_all_count(context, ready):
     """As soon as an item has been on screen for the shortest time that counts, three keys at once."""
     with serving(ready) as address:
@@ -208,6 +209,7 @@ def test_keys_that_come_when_the_item_was_seen_all_count(context, ready):
 
 
 @pytest.mark.parametrize("way", ["key", "button"])
+@pytest.mark.slow
 def test_an_item_without_labels_is_saved_deliberately(context, ready, way):
     with serving(ready) as address:
         tab = LabellingTab(context, address)
@@ -223,6 +225,7 @@ def test_an_item_without_labels_is_saved_deliberately(context, ready, way):
     assert [(event.item, dict(event.values)) for event in ready.events()] == [(item, NO)]
 
 
+@pytest.mark.slow
 def test_a_double_click_on_save_saves_one_item(long_guard, ready):
     with serving(ready) as address:
         tab = LabellingTab(long_guard, address)
@@ -236,6 +239,7 @@ def test_a_double_click_on_save_saves_one_item(long_guard, ready):
 # -- finding labels ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_search_after_search_marks_every_label(context, tags):
     project = tags(ready=6)
     with serving(project) as address:
@@ -492,6 +496,7 @@ def test_undo_after_others_answered_everything_goes_on_with_the_next_item(contex
 # -- without a connection ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_answer_about_a_whole_item_waits_for_the_connection(context, tags):
     project = tags(strategy="uncertainty_pairs", start=3, ready=900)
     with serving(project) as address:
@@ -551,6 +556,7 @@ def test_a_mark_that_is_taken_back_is_no_longer_told(context, ready):
         assert tab.page.inner_text("#found") == "" and tab.page.inner_text("#saved") == "Taken back: low"
 
 
+@pytest.mark.slow
 def test_the_page_says_that_a_doubled_enter_does_not_count(long_guard, tags):
     project = tags(ready=6)
     with serving(project) as address:

@@ -124,6 +124,7 @@ def test_hostile_markdown_and_html_do_nothing_even_without_the_policy(browser, p
 
 
 @pytest.mark.parametrize("width", [390, 1180])
+@pytest.mark.slow
 def test_long_texts_open_at_their_beginning_and_are_scrolled_by_keys_from_the_box(browser, page, width):
     names = [f"label {number}" for number in range(25)]  # so many that letters find: the focus is in the box
     window = browser.new_context(viewport={"width": width, "height": 700})

@@ -305,6 +305,7 @@ FOCUSED = """() => {
 @pytest.mark.parametrize(
     "size", rest_slow([(320, 256), (390, 780), (320, 180), (640, 512), (640, 600), (1280, 800)], 2), ids=str
 )
+@pytest.mark.slow
 def test_what_has_the_focus_is_never_under_a_bar(browser, many, size):
     """1280 by 1024 and 1280 by 720 at 400 %, 1280 by 1024 at 200 %, a phone, a desk; there and back by Tab."""
     context = browser.new_context(viewport={"width": size[0], "height": size[1]})

@@ -167,6 +167,7 @@ def test_a_worker_that_died_with_the_database_is_started_again(make, database, t
         keeper.stop()
 
 
+@pytest.mark.slow
 def test_the_lock_of_the_worker_is_taken_anew(make, database):
     """It is lost with the restart: another could be the worker then."""
     store = make(database.address()).store
@@ -182,6 +183,7 @@ def test_the_lock_of_the_worker_is_taken_anew(make, database):
         check_lock()
 
 
+@pytest.mark.slow
 def test_connections_from_before_a_restart_are_not_used(make, database):
     project = make(database.address())
     project.tell(Answer("p0", SAID))

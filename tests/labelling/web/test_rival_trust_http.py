@@ -177,6 +177,7 @@ def plain(text: str) -> str:
 @pytest.mark.parametrize("strategy", ["uncertainty", "uncertainty_pairs"])
 @pytest.mark.parametrize("trained", rest_slow([True, False]))
 @pytest.mark.parametrize("settle", rest_slow([True, False]))
+@pytest.mark.slow
 def test_an_annotator_cannot_tell_what_others_said(make, strategy, settle, trained):
     """Two projects that differ only in what others said look the same to who has not answered."""
     seen = []

@@ -108,6 +108,7 @@ def test_every_exhibit_has_rows_and_every_claim_a_verdict(outcomes):
     assert PAPER.exhibits({}) == []
 
 
+@pytest.mark.slow
 def test_methods_of_a_seed_start_from_the_same_rows_and_code(outcomes):
     starts = {
         run["method"]: run["curve"][0]["lasso"]
