@@ -6,8 +6,9 @@ The usual way: 300 random items tagged in full, tf-idf, one logistic regression 
 it: random items, too, and the default model with hints, fitted on the first 0, 6, 12, 20, ... of the same 300. `share`
 is the part of the 300 items from which on it stays at least as good in macro average precision and in mean
 precision@1-3 on a test set, by straight lines between. `without` is the same for the model without hints; both are at
-most 1. Zero answers: the figures by hints alone. `misled`: what hints cost that are shuffled, inverted or
-constant: differences to no hints in macro average precision and in precision@1-3 at 20, 100 and 300 items.
+most 1. Zero answers: the figures by hints alone; `worth_items`: how many random items the model without hints needs to
+reach each of them. `misled`: what hints cost that are shuffled, inverted or constant: differences to no hints in macro
+average precision and in precision@1-3 at 20, 100 and 300 items.
 
 The sets goemotions_embedded, movies_omdb_embedded, valueeval_embedded and cei_exposure_embedded have vectors of MiniLM
 beside the words; they need the extra `embed`. The usual way has words alone there, too.
@@ -151,8 +152,16 @@ def summary(name, seeds):
         "bar": BARS.get(name),
         "usual": np.mean([each["usual"] for each in runs], axis=0).round(3).tolist(),
         "zero_answers": np.mean([each["with"][0][1:] for each in runs], axis=0).round(3).tolist() if has_zero else None,
+        "worth_items": [worth_items(runs, which) for which in (1, 2)] if has_zero else None,
         "hint_seconds": round(float(np.mean([each["hint_seconds"] for each in runs])), 2),
     }
+
+
+def worth_items(runs, which):
+    """Random items that the model without hints needs to be as good as hints without an answer; None: more than all."""
+    mean = {arm: np.mean([each[arm] for each in runs], axis=0) for arm in ("with", "without")}
+    needed = reached(mean["without"], which, mean["with"][0, which])
+    return round(needed) if np.isfinite(needed) else None
 
 
 def misled_summary(name, seeds):
