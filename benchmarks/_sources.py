@@ -64,32 +64,90 @@ def hash_of(path: Path) -> str:
 
 @cache
 def _hash(path: Path, changed_at: int, size: int) -> str:
-    content = path.read_bytes()
-    if path.suffix == ".py":
+    return _digest(path.read_bytes(), path.suffix)
+
+
+def _digest(content: bytes, suffix: str) -> str:
+    if suffix == ".py":
         with suppress(SyntaxError):
-            content = _bare_code(content)
+            content = ast.unparse(_without_docstrings(content)).encode()
     return hashlib.sha256(content).hexdigest()[:12]
 
 
-def _bare_code(content: bytes) -> bytes:
+def _without_docstrings(content: bytes) -> ast.Module:
     tree = ast.parse(content)
     for node in ast.walk(tree):
         is_documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         if is_documented and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:] or [ast.Pass()]
-    return ast.unparse(tree).encode()
+    return tree
 
 
-def changed(sources: Mapping[str, str], folder: Path) -> list[str]:
-    """Those of the recorded files whose code is another now, or that are gone."""
-    where = roots(folder)
+def changed(sources: Mapping[str, str], folder: Path, commit: str = "") -> list[str]:
+    """Those of the recorded files whose code is another now, or that are gone.
 
-    def now(name: str) -> str | None:
+    Where git still has the measured file, what was only added to it since does not count: a new function, method,
+    constant or import changes nothing until code that was there calls it, which is a change of that code.
+    """
+    where, found = roots(folder), []
+    for name, before in sources.items():
         first, _, rest = name.partition("/")
         path = where[first] / rest if first in where else None
-        return hash_of(path) if path is not None and path.is_file() else None
+        if path is None or not path.is_file():
+            found.append(name)
+        elif hash_of(path) != before:
+            measured = _at(commit, path) if commit and path.suffix in (".py", ".pyi") else None
+            is_known = measured is not None and _digest(measured, path.suffix) == before
+            if not (is_known and pieces(measured).items() <= pieces(path.read_bytes()).items()):
+                found.append(name)
+    return found
 
-    return [name for name, before in sources.items() if now(name) != before]
+
+def pieces(content: bytes) -> dict[str, str]:
+    """The definitions, imports and statements of a module, each with its code; a class is its head and its members.
+
+    >>> sorted(pieces(b"import os\\nclass A:\\n    x = 1\\n    def f(self): pass\\n"))
+    ['A', 'A.f', 'A.x = 1', 'import os']
+    """
+    found: dict[str, str] = {}
+
+    def add(body: list[ast.stmt], before: str) -> None:
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                add(node.body, f"{before}{node.name}.")
+                node.body = []
+                found[before + node.name] = ast.unparse(node)
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                overloads = found.get(before + node.name, "")
+                found[before + node.name] = overloads + ast.unparse(node)
+            elif isinstance(node, ast.Import | ast.ImportFrom):
+                for name in node.names:
+                    one = (
+                        ast.Import([name])
+                        if isinstance(node, ast.Import)
+                        else ast.ImportFrom(node.module, [name], node.level)
+                    )
+                    found[before + ast.unparse(one)] = ""
+            elif not _is_for_types(node):
+                found[before + ast.unparse(node)] = ""
+
+    add(_without_docstrings(content).body, "")
+    return found
+
+
+def _is_for_types(node: ast.stmt) -> bool:
+    """`__all__`, and what only type checkers read."""
+    if isinstance(node, ast.Assign):
+        return ast.unparse(node.targets[0]) == "__all__"
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+@cache
+def _at(commit: str, path: Path) -> bytes | None:
+    """A file's contents at a commit; None where git does not have it."""
+    words = ["git", "-C", str(path.parent), "show", f"{commit}:./{path.name}"]
+    done = subprocess.run(words, capture_output=True, check=False)
+    return done.stdout if done.returncode == 0 else None
 
 
 def commit_of(folder: Path) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
     python benchmarks/stale.py
 
-A result knows the files that its benchmark loaded and a hash of each (see run_all.py). One without hashes was saved
-before they were kept, or by hand: it counts as stale.
+A result knows the files that its benchmark loaded and a hash of each (see run_all.py). What was only added to such a
+file does not count, nor do comments, docstrings and layout. A result without hashes was saved before they were kept, or
+by hand: it counts as stale.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def stale(folder: Path) -> dict[str, str]:
         code = json.loads(path.read_text(encoding="utf-8")).get("code")
         if code is None:
             found[path.stem] = "it does not say which code it measured"
-        elif behind := changed(code["sources"], folder):
+        elif behind := changed(code["sources"], folder, code.get("commit", "")):
             more = ", ..." if len(behind) > MAX_NAMES else ""
             share = f"{len(behind)} of {len(code['sources'])} files changed"
             found[path.stem] = f"{share} since {_version(code)}: {', '.join(behind[:MAX_NAMES])}{more}"

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 import time
 
 import pytest
@@ -118,6 +119,22 @@ def test_a_result_is_stale_once_its_code_has_changed(measured, capsys):
     assert shown.endswith("1 of 1 results are stale\n")
     (measured / "_wheels.py").unlink()
     assert stale.stale(measured).keys() == {"speed"}
+
+
+def test_what_was_only_added_since_does_not_make_a_result_stale(measured):
+    git = ["git", "-C", str(measured), "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "first"]):
+        subprocess.run([*git, *words], check=True)
+    wheels = measured / "_wheels.py"
+    wheels.write_text("ROUND = True\nclass Wheel:\n    n = 4\n    def turn(self):\n        return self.n\n", "utf-8")
+    subprocess.run([*git, "commit", "-aqm", "second"], check=True)
+    assert run_all.main([], measured) == 0
+    before = wheels.read_text("utf-8")
+    wheels.write_text("import os\nSIZE = 3\n" + before + "    def stop(self):\n        return SIZE\n", "utf-8")
+    assert stale.stale(measured) == {}
+    for old, new in (("self.n", "-self.n"), ("n = 4", "n = 5"), ("ROUND = True", ""), ("Wheel:", "Wheel(int):")):
+        wheels.write_text(before.replace(old, new), "utf-8")
+        assert stale.stale(measured).keys() == {"speed"}, new
 
 
 def test_a_result_without_hashes_is_stale(measured):
