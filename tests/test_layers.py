@@ -8,11 +8,14 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "labelwise"
 
-BELOW_STUDIES = {"campaign", "data", "decisions", "encoders", "files", "models", "posterior", "queries", "records"}
+BELOW_STUDIES = {
+    *("campaign", "data", "decisions", "encoders", "files", "models", "posterior", "queries", "records", "views")
+}
 ALLOWED = {
     "files": set(),
     "numerics": set(),
-    "records": {"_lazy", "numerics"},
+    "views": {"_lazy"},
+    "records": {"_lazy", "numerics", "views"},
     "posterior": {"_lazy", "numerics"},
     "encoders": {"_lazy", "files"},
     "data": {"_lazy", "encoders", "files", "records"},
@@ -20,7 +23,7 @@ ALLOWED = {
     "queries": {"_lazy", "numerics", "posterior", "records"},
     "decisions": {"_lazy", "numerics", "posterior"},
     "hints": {"encoders", "files", "numerics", "records"},
-    "campaign": {"_lazy", "decisions", "hints", "models", "numerics", "posterior", "queries", "records"},
+    "campaign": {"_lazy", "decisions", "hints", "models", "numerics", "posterior", "queries", "records", "views"},
     "streams": BELOW_STUDIES | {"numerics", "studies"},
     "studies": BELOW_STUDIES | {"numerics"},
     "labelling": BELOW_STUDIES | {"_lazy"},
@@ -30,7 +33,7 @@ ALLOWED = {
     "cli": BELOW_STUDIES | {"cluster", "labelling", "streams", "studies"},
 }
 ONLY_IN = {  # third-party package: the floors that may import it
-    "matplotlib": {"streams", "studies"},
+    "matplotlib": {"streams", "studies", "views"},
     "jinja2": {"labelling", "studies"},
     "sqlite3": {"labelling"},
     "sqlalchemy": {"labelling"},

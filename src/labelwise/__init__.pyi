@@ -52,5 +52,7 @@ from labelwise.records import Label as Label
 from labelwise.records import LabelData as LabelData
 from labelwise.records import Opinions as Opinions
 from labelwise.records import Question as Question
+from labelwise.views import plots as plots
+from labelwise.views import to_frame as to_frame
 
 __version__: str

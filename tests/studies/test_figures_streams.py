@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from labelwise.studies.figures import StreamPanel, as_png, draw_panels, draw_progress
+from labelwise.studies.figures import StreamPanel, draw_panels, draw_progress
 from labelwise.studies.tables import Table
+from labelwise.views.plots import as_png
 
 CURVE = Table.from_rows(
     [{"rows": r, "micro_f1": r / 100, "macro_f1": 0.1, "precision_at_1": 1, "log_loss": 0.2} for r in (10, 20, 30)]

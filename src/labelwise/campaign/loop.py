@@ -47,9 +47,10 @@ from labelwise.records import (
 from labelwise.records.asking import VERIFY, WORTH_ASKING
 from labelwise.records.costs import Costs, Spent
 from labelwise.records.missed import MOST_VERIFIED, worth_verifying
+from labelwise.views.html import CampaignViews
 
 
-class Campaign:
+class Campaign(CampaignViews):
     """Learn the labels of a pool of items by asking a few well-chosen questions.
 
     The state of a campaign is its data, its settings and the list of answers. A campaign rebuilt from the same three
@@ -137,7 +138,6 @@ class Campaign:
         self.control, self.sweeps = control, sweeps
         self.random_state = random_state
         self._book = AnswerBook(data)
-        self._evidence: tuple[int, float]
         self._new_labels: dict[str, NewLabel] = {}
         self._hints = HintLearner(hints)
         self._shown: tuple[Any, Any, Any] | None = None  # the model, the pool, and the model that has seen the pool
@@ -404,7 +404,7 @@ class Campaign:
         self._data = data
         self._book.use(data)
         self._fit: tuple[Any, int, int] | None = None  # model, answers it was fitted on, answers it has seen
-        self._evidence = (-1, 0.0)  # answers that the evidence for the strategy rests on, and what it is
+        self._evidence: tuple[int, float] = (-1, 0.0)  # answers that the strategy's evidence rests on, and what it is
         self._guesses = GuessLearner(data, self._new_labels, self._fresh_model)
 
     def fitted(self) -> Any:

@@ -15,6 +15,7 @@ from labelwise.posterior import LabelPosterior
 from labelwise.records.asking import check_goals
 from labelwise.records.costs import Spent
 from labelwise.records.learning_curve import CurvePoint, IntervalEstimate, LearningCurve, Outlook
+from labelwise.views.html import of_standing
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.intp]
@@ -87,6 +88,15 @@ class Standing:
             return self
         outlook = self.curve.outlook(target_f1, worth_an_hour)
         return replace(self, outlook=outlook, advice=outlook.advice or self.advice)
+
+    def _repr_html_(self) -> str:
+        return of_standing(self)
+
+    def to_frame(self) -> Any:
+        """The figures as a pandas.DataFrame: a row for each, with its interval."""
+        from labelwise.views import frames  # loads pandas
+
+        return frames.of_standing(self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,12 @@ from labelwise.decisions import Threshold
 from labelwise.encoders import as_encoder
 from labelwise.labelling.errors import NothingToAsk, ProjectError, WorkerBusy
 from labelwise.labelling.exchange.sources import as_the_project, read_new
+from labelwise.labelling.figures.status import Status, status_of
 from labelwise.labelling.items.features import Featurizer, pack, pack_vectors
 from labelwise.labelling.items.markup import check_formats
 from labelwise.labelling.items.pictures import picture_folders, portable
 from labelwise.labelling.leases import MOST_HELD
-from labelwise.labelling.records import Event, Lease, Receipt, Settings
+from labelwise.labelling.records import Event, Lease, Predictions, Receipt, Settings
 from labelwise.labelling.served import OWNER, PICTURE_FOLDERS, ServedProject
 from labelwise.labelling.store import Location, Store
 from labelwise.labelling.store.engine import begin_project, read_value, write_value
@@ -57,25 +58,7 @@ from labelwise.labelling.training.locks import only_worker, worker_is_running
 from labelwise.labelling.training.model_files import TrainedLabeller, labeller_of
 from labelwise.labelling.training.similar import SimilarItems
 from labelwise.labelling.training.worker import Worker, model_path
-from labelwise.posterior import FloatArray
 from labelwise.records import Answer, Block, Costs, LabelData, Opinions
-
-
-@dataclass(frozen=True, eq=False)
-class Predictions:
-    """Label sets (n, q) and probabilities (n, q) of items, by name, and how many answers the model had not learnt.
-
-    `left_out` are the labels that were not predicted because nobody has said yes to them so far; `unheard` the sources
-    of opinions that the model has learnt to listen to and that say nothing of these items.
-    """
-
-    ids: tuple[str, ...]
-    label_names: tuple[str, ...]
-    sets: npt.NDArray[np.bool_]
-    probabilities: FloatArray
-    unlearnt: int = 0
-    left_out: tuple[str, ...] = ()
-    unheard: tuple[str, ...] = ()
 
 
 class Project(ServedProject):
@@ -190,6 +173,16 @@ class Project(ServedProject):
         return Worker(self.store, self.settings, **options)
 
     # -- what is known ------------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return f"Project({self.store.shown!r})"
+
+    def _repr_html_(self) -> str:
+        return self.status().as_html(f"Project {self.store.shown}")
+
+    def status(self, **goals: float | None) -> Status:
+        """What `labelwise status` shows; the goals `target_f1` and `worth_an_hour` may be others than the project's."""
+        return status_of(self, **goals)  # type: ignore[arg-type]
 
     def learner(self) -> Learner:
         """Features, votes and campaign, read from the store now."""

@@ -11,6 +11,9 @@ from labelwise.labelling.errors import ProjectError
 from labelwise.records.asking import BY_RATE, Question, Suggestion, Timing, check_goals
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from labelwise.campaign import Costs
 
 EVENT_KINDS = ("answer", "skip", "undo")
@@ -279,3 +282,26 @@ class Event:
     undoes: int | None = None
     timing: Timing | None = None
     taken_back: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Label sets (n, q) and probabilities (n, q) of items, by name, and how many answers the model had not learnt.
+
+    `left_out` are the labels that were not predicted because nobody has said yes to them so far; `unheard` the sources
+    of opinions that the model has learnt to listen to and that say nothing of these items.
+    """
+
+    ids: tuple[str, ...]
+    label_names: tuple[str, ...]
+    sets: npt.NDArray[np.bool_]
+    probabilities: npt.NDArray[np.float64]
+    unlearnt: int = 0
+    left_out: tuple[str, ...] = ()
+    unheard: tuple[str, ...] = ()
+
+    def to_frame(self) -> Any:
+        """A row for each item as a pandas.DataFrame: its labels, the likeliest first, and their probabilities."""
+        from labelwise.views import frames  # loads pandas
+
+        return frames.of_predictions(self.ids, self.label_names, self.sets, self.probabilities)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from labelwise.views.html import of_answer, of_question
+
 QUESTION_KINDS = ("item", "pair", "further", "sweep")
 MAX_SECONDS = 1800.0  # nobody looks at one item for longer: the tab was left open
 CONTROL = "control"  # the reason of a question of the random share
@@ -31,6 +33,9 @@ class Question:
     labels: tuple[str, ...]
     reason: str = "strategy"
     score: float = field(default=float("nan"), compare=False)
+
+    def _repr_html_(self) -> str:
+        return of_question(self)
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,9 @@ class Answer:
         (True, False)
         """
         return len(self.values) > 1 and self.reason != VERIFY
+
+    def _repr_html_(self) -> str:
+        return of_answer(self)
 
     @classmethod
     def to(cls, question: Question, present: str | Iterable[str]) -> Answer:

@@ -12,7 +12,7 @@ from labelwise.campaign import Campaign
 from labelwise.campaign.defaults import BATCH, START_OF
 from labelwise.posterior import FloatArray
 from labelwise.records import Costs, LabelData, Question
-from labelwise.studies.figures import as_png, draw_arms
+from labelwise.studies.figures import draw_arms
 from labelwise.studies.plans import DEFAULT_MODEL, Plan
 from labelwise.studies.report import Cell, Picture, Section, study_facts, write_report
 from labelwise.studies.simulate import Answerer, Schedule, split
@@ -20,6 +20,7 @@ from labelwise.studies.sources import Source
 from labelwise.studies.statistics import CONFIDENCE_LEVEL, Estimate, cost_to_reach
 from labelwise.studies.study import Study, run_study
 from labelwise.studies.tables import Arm, Table
+from labelwise.views.plots import as_png
 
 OURS: Arm = (DEFAULT_MODEL, "default_items")
 WITHOUT_NAMES: Arm = ("semi_supervised", "default_items")

@@ -1,13 +1,13 @@
 """Figures of studies. One look for all: a strategy has its colour wherever it appears.
 
-Every function returns a matplotlib `Figure` that belongs to no window; `as_png` turns it into a file's content.
+Every function returns a matplotlib `Figure` that belongs to no window; `as_png` of
+`labelwise.views.plots` turns it into a file's content.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from io import BytesIO
 from math import ceil, isinf, isnan
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from labelwise.studies.findings import arm_name, in_words, metric_title
 from labelwise.studies.ranking import Ranking
 from labelwise.studies.statistics import CONFIDENCE_LEVEL, Comparison, Currency, Curve, learning_curves
 from labelwise.studies.tables import Arm, Table
+from labelwise.views.plots import FAINT, GREY, INK, LOOK, PALETTE, faint_grid
 
 try:
     from matplotlib import rc_context
@@ -30,26 +31,8 @@ try:
 except ImportError as error:
     raise ImportError("figures need matplotlib: pip install labelwise[plots]") from error
 
-GREY, FAINT, INK = "#6b6b6b", "#d9d9d9", "#222222"
-PALETTE = (  # Okabe & Ito, then Tol: safe for the colour-blind
-    *("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"),
-    *("#332288", "#882255", "#999933", "#44aa99"),
-)
 NEVER_AT = 1.16  # where sets that were never reached stand on the axis of shares
 MARKERS = ("o", "s", "^", "D")
-LOOK: dict[Any, Any] = {
-    "font.size": 10,
-    "text.color": INK,
-    "axes.edgecolor": GREY,
-    "axes.labelcolor": GREY,
-    "xtick.color": GREY,
-    "ytick.color": GREY,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 10,
-    "axes.titlelocation": "left",
-    "figure.facecolor": "white",
-}
 COST_NAMES = {"items_read": "items read", "answers": "answers given", "cost": "cost of reading and answering"}
 
 
@@ -78,13 +61,6 @@ def style_of(strategy: str) -> Style:
     families = list(dict.fromkeys([*(name.removesuffix("_pairs") for name in families), family]))
     place = families.index(family)
     return Style(PALETTE[place % len(PALETTE)], line, MARKERS[place // len(PALETTE) % len(MARKERS)])
-
-
-def as_png(figure: Figure, dots_per_inch: int = 144) -> bytes:
-    """The figure as the content of a PNG file."""
-    buffer = BytesIO()
-    figure.savefig(buffer, format="png", dpi=dots_per_inch)
-    return buffer.getvalue()
 
 
 def draw_curves(table: Table, metrics: Sequence[str], cost: Currency = "items_read") -> Figure:
@@ -321,12 +297,6 @@ def panel_grid(
     for ax in axes[max(0, n - columns) : n]:
         ax.set_xlabel(xlabel)
     return figure, axes[:n]
-
-
-def faint_grid(ax: Axes, axis: Literal["x", "y"]) -> None:
-    """Lines to read values by, behind everything else."""
-    ax.grid(axis=axis, color=FAINT, linewidth=0.6)
-    ax.set_axisbelow(True)
 
 
 def bare_plane(ax: Axes) -> None:

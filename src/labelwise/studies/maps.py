@@ -14,8 +14,9 @@ from scipy.ndimage import gaussian_filter
 from scipy.spatial import cKDTree
 
 from labelwise.records import LabelData
-from labelwise.studies.figures import FAINT, INK, LOOK, PALETTE, bare_plane, panel_grid, style_of
+from labelwise.studies.figures import bare_plane, panel_grid, style_of
 from labelwise.studies.findings import in_words
+from labelwise.views.plots import FAINT, INK, LOOK, PALETTE
 
 GRID_POINTS = 160  # each way when label regions are outlined
 

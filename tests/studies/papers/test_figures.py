@@ -7,7 +7,6 @@ pytest.importorskip("matplotlib", reason="needs the extra plots")
 
 from matplotlib.colors import to_rgb
 
-from labelwise.studies.figures import as_png
 from labelwise.studies.papers.figures import (
     COMPONENT_COLOURS,
     VERDICT_COLOURS,
@@ -27,6 +26,7 @@ from labelwise.studies.papers.figures import (
     thirds_by,
 )
 from labelwise.studies.papers.reproduction import VERDICTS
+from labelwise.views.plots import as_png
 
 
 def views():

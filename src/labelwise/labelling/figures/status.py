@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import groupby
 from typing import Any
 
@@ -32,6 +32,8 @@ from labelwise.labelling.training.locks import worker_is_running
 from labelwise.labelling.training.vectors import ENCODING
 from labelwise.records.asking import CONTROL, check_goals
 from labelwise.records.learning_curve import LearningCurve, Outlook
+from labelwise.views.html import card
+from labelwise.views.wording import counted, duration, first_few
 
 NEXT = 100  # questions to look ahead
 QUESTIONS_IN_WORDS = {"item": "whole items", "pair": "single labels", "further": "further labels", "sweep": "sweeps"}
@@ -157,6 +159,31 @@ class Status:
             return self
         times = tuple(each for each in self.times if each.who == who)
         return replace(self, times=times, misses=tuple(each for each in self.misses if each.who == who))
+
+    def _repr_html_(self) -> str:
+        return self.as_html("Status")
+
+    def as_html(self, title: str) -> str:
+        """Progress, people, labels and F1 for a notebook."""
+        by_yes = sorted(self.labels, key=lambda label: -label.yes)
+        f1 = {} if self.f1 is None else self.f1
+        rows: list[tuple[str, object]] = [
+            ("answered", f"{self.answered_items:,} of {counted(self.items, 'item')}"),
+            ("people", first_few([f"{who} {number:,}" for who, number in self.people.items()], 5)),
+            ("yes, by label", first_few([f"{label.name} {label.yes:,}" for label in by_yes], 8)),
+            ("time measured", duration(self.seconds)),
+        ]
+        if f1.get("f1") is not None:
+            rows.append(("F1", f"{f1['f1']:.3f} ({f1['low']:.3f} to {f1['high']:.3f})"))
+        rows += [("trouble", self.trouble)] if self.trouble else []
+        return card(title, rows)
+
+    def to_frame(self) -> Any:
+        """A row for each label as a pandas.DataFrame: yes, no, unsure, agreement, and its share of the items."""
+        import pandas as pd  # status alone loads without
+
+        rows = [asdict(label) | {"base_rate": (label.base_rate or {}).get("rate")} for label in self.labels]
+        return pd.DataFrame(rows, columns=[field.name for field in fields(LabelStatus)])
 
     def as_dict(self) -> dict[str, Any]:
         """What the JSON of command and interface has: all but what only the page draws."""

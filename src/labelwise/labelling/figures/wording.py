@@ -6,35 +6,12 @@ from collections.abc import Mapping, Sequence
 from math import isinf
 from typing import TYPE_CHECKING, Any
 
+from labelwise.views.wording import counted, duration
+
 if TYPE_CHECKING:
     from labelwise.records.learning_curve import IntervalEstimate, Outlook
 
 SHOWN = 5  # names in a sentence
-
-
-def counted(number: float, one: str, many: str | None = None) -> str:
-    """A number with its noun.
-
-    >>> counted(1, "item"), counted(2000, "item"), counted(0, "person", "people")
-    ('1 item', '2,000 items', '0 people')
-    """
-    whole = round(number)
-    return f"{whole:,} {one if whole == 1 else many or one + 's'}"
-
-
-def duration(seconds: float) -> str:
-    """A time as people say it.
-
-    >>> duration(4.25), duration(75), duration(3600 * 2 + 60 * 7), duration(0)
-    ('4.2 s', '1 min 15 s', '2 h 07 min', '0 s')
-    """
-    if seconds < 59.5:
-        return f"{seconds:.1f}".removesuffix(".0") + " s"
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s".replace(" 00 s", "")
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60:02d} min".replace(" 00 min", "")
 
 
 def miss_line(misses: Any) -> str:

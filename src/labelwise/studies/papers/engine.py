@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from labelwise.studies.figures import as_png
 from labelwise.studies.jobs import Job, Outcome
 from labelwise.studies.report import Cell, Picture
 from labelwise.studies.statistics import Estimate, paired_difference
+from labelwise.views.plots import as_png
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
