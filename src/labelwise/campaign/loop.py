@@ -47,10 +47,10 @@ from labelwise.records import (
 from labelwise.records.asking import VERIFY, WORTH_ASKING
 from labelwise.records.costs import Costs, Spent
 from labelwise.records.missed import MOST_VERIFIED, worth_verifying
-from labelwise.views.html import CampaignViews
+from labelwise.views.html import campaign_frame, campaign_plot, of_campaign
 
 
-class Campaign(CampaignViews):
+class Campaign:
     """Learn the labels of a pool of items by asking a few well-chosen questions.
 
     The state of a campaign is its data, its settings and the list of answers. A campaign rebuilt from the same three
@@ -109,6 +109,8 @@ class Campaign(CampaignViews):
     array([0.75, 0.25])
     """
 
+    _repr_html_, to_frame, plot = of_campaign, campaign_frame, campaign_plot
+
     def __init__(  # noqa: PLR0913 (every setting by its name; most are rarely given)
         self,
         data: LabelData,
@@ -138,6 +140,7 @@ class Campaign(CampaignViews):
         self.control, self.sweeps = control, sweeps
         self.random_state = random_state
         self._book = AnswerBook(data)
+        self._evidence: tuple[int, float]
         self._new_labels: dict[str, NewLabel] = {}
         self._hints = HintLearner(hints)
         self._shown: tuple[Any, Any, Any] | None = None  # the model, the pool, and the model that has seen the pool
@@ -367,10 +370,7 @@ class Campaign(CampaignViews):
     def add_label(
         self, name: str | Label, *, like: Mapping[str, float] | None = None, counts: Mapping[str, float] | None = None
     ) -> Self:
-        """Add a label, unknown for every item so far. With `like` or `counts` it starts from a hint.
-
-        If the model has co-occurrence counts, those of the new label are unknown.
-        """
+        """Add a label, unknown for every item so far, also in counts of the model; `like` and `counts` are hints."""
         data = self._data.with_label(name)
         name = data.label_names[-1]
         start = None if like is None and counts is None else NewLabel.of(name, data.label_names, like, counts)
@@ -404,7 +404,7 @@ class Campaign(CampaignViews):
         self._data = data
         self._book.use(data)
         self._fit: tuple[Any, int, int] | None = None  # model, answers it was fitted on, answers it has seen
-        self._evidence: tuple[int, float] = (-1, 0.0)  # answers that the strategy's evidence rests on, and what it is
+        self._evidence = (-1, 0.0)  # answers that the evidence for the strategy rests on, and what it is
         self._guesses = GuessLearner(data, self._new_labels, self._fresh_model)
 
     def fitted(self) -> Any:

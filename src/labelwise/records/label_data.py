@@ -16,7 +16,7 @@ from labelwise.numerics.user_input import as_numbers, is_frame, sparse_labels
 from labelwise.records.label_tree import LabelTree
 from labelwise.records.labels import Label, as_labels
 from labelwise.records.opinions import Opinions, by_label, check_opinion_name, column_name
-from labelwise.views.html import DataViews
+from labelwise.views.html import data_frame, of_data
 
 SHOWN = 5  # labels in a repr
 LOOKED_AT = 1000  # rows of features in shards by which they are taken for words or numbers
@@ -24,7 +24,7 @@ Features: TypeAlias = Any  # (n, d) float array, csr_array or rows in shards: sc
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LabelData(DataViews):
+class LabelData:
     """Items, their features, and their known labels.
 
     Parameters
@@ -71,6 +71,7 @@ class LabelData(DataViews):
     labels: tuple[Label, ...] = ()
     blocks: tuple[Block, ...] = ()
     implies_parent: bool = False
+    _repr_html_, to_frame = of_data, data_frame
 
     def __post_init__(self) -> None:
         n, d = self.X.shape

@@ -1,4 +1,4 @@
-"""Short HTML of records for notebooks: a heading and a few rows, everything escaped; and the mixins that show it."""
+"""Short HTML of records for notebooks: a heading and a few rows, everything escaped; and methods that show more."""
 
 from __future__ import annotations
 
@@ -132,49 +132,41 @@ def _spent(spent: Any) -> str:
     return f"{cost}, {counted(spent.readings, 'reading')}"
 
 
-class DataViews:
-    """How items and labels look in a notebook, and as a data frame."""
-
-    def _repr_html_(self) -> str:
-        return of_data(self)
-
-    def to_frame(self, *, items: bool = True) -> pd.DataFrame:
-        """A row for each item: what is shown of it (unless `items` is False), then True, False or <NA> by label.
-
-        >>> import labelwise as lw
-        >>> lw.LabelData.from_arrays([[0.0]], [[1, float("nan")]], label_names=["cat", "dog"]).to_frame()
-              cat   dog
-        item
-        0    True  <NA>
-        """
-        from labelwise.views.frames import of_data  # loads pandas, which most users of records do without
-
-        return of_data(self, items=items)
+# -- methods of `LabelData` and `Campaign` -----------------------------------------------------------------------------
 
 
-class CampaignViews:
-    """How a campaign looks in a notebook: HTML, data frames and figures."""
+def data_frame(self: Any, *, items: bool = True) -> pd.DataFrame:
+    """A row for each item: what is shown of it (unless `items` is False), then True, False or <NA> by label.
 
-    def _repr_html_(self) -> str:
-        return of_campaign(self)
+    >>> import labelwise as lw
+    >>> lw.LabelData.from_arrays([[0.0]], [[1, float("nan")]], label_names=["cat", "dog"]).to_frame()
+          cat   dog
+    item
+    0    True  <NA>
+    """
+    from labelwise.views import frames  # loads pandas, which most users of records do without
 
-    def to_frame(self, what: str = "predictions") -> pd.DataFrame:
-        """The "predictions", "beliefs", known "labels" or "answers" of a campaign as a data frame.
+    return frames.of_data(self, items=items)
 
-        Predictions have a row for each item: its labels, the likeliest first, and whether all of them were answered.
-        Beliefs are probabilities, a column for each label. Labels are True, False or <NA>. Answers have a row for each
-        label that was answered. For questions: `lw.to_frame(campaign.ask(10))`.
-        """
-        from labelwise.views.frames import of_campaign  # loads pandas, which most users of campaigns do without
 
-        return of_campaign(self, what)
+def campaign_frame(self: Any, what: str = "predictions") -> pd.DataFrame:
+    """The "predictions", "beliefs", known "labels" or "answers" of a campaign as a data frame.
 
-    def plot(self, standing: Any = None) -> Drawing:
-        """The learning curve, the share of items with each label, and calibration, in one figure.
+    Predictions have a row for each item: its labels, the likeliest first, and whether all of them were answered.
+    Beliefs are probabilities, a column for each label. Labels are True, False or <NA>. Answers have a row for each
+    label that was answered. For questions: `lw.to_frame(campaign.ask(10))`.
+    """
+    from labelwise.views import frames  # loads pandas, which most users of campaigns do without
 
-        `standing` is what `status()` gave. Without, it is asked for, which fits the model about forty times. For single
-        figures see `lw.plots`.
-        """
-        from labelwise.views.plots import draw_campaign  # loads matplotlib
+    return frames.of_campaign(self, what)
 
-        return draw_campaign(self, standing)
+
+def campaign_plot(self: Any, standing: Any = None) -> Drawing:
+    """The learning curve, the share of items with each label, and calibration, in one figure.
+
+    `standing` is what `status()` gave. Without, it is asked for, which fits the model about forty times. For single
+    figures see `lw.plots`.
+    """
+    from labelwise.views.plots import draw_campaign  # loads matplotlib
+
+    return draw_campaign(self, standing)
