@@ -32,7 +32,8 @@ def page() -> str:
 
 
 def _commands(group: Any, prefix: str) -> Iterator[tuple[str, Any]]:
-    for name, made in group.commands.items():
+    for name in group.list_commands(None):
+        made = group.get_command(None, name)
         if made.hidden:
             continue
         if hasattr(made, "commands"):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import labelwise
-from labelwise._lazy import attach, names_in
+from labelwise._lazy import names_in
 
 SOURCE = Path(labelwise.__file__).parent
 STUBS = sorted(SOURCE.rglob("__init__.pyi"))
@@ -66,16 +66,8 @@ def test_a_registry_loads_nothing_until_something_is_made(package):
     assert set(done.stdout.split()) == {"labelwise._lazy", "labelwise._moved", f"labelwise.{package}"}
 
 
-def test_a_missing_extra_is_told(monkeypatch):
-    monkeypatch.setitem(sys.modules, "labelwise.labelling.project", None)
-    find, _, _ = attach("labelwise.labelling", str(SOURCE / "labelling" / "__init__.py"))
-    with pytest.raises(ImportError, match="labelwise\\[serve\\]"):
-        find("Project")
-
-
 @pytest.mark.parametrize("module", ["labelwise", "labelwise.labelling.web.server", "labelwise.cli.serve"])
 def test_what_serves_the_first_question_loads_nothing_to_train_with(module):
-    pytest.importorskip("fastapi", reason="needs the extra serve")
     code = f"import sys, {module}; print([name for name in {HEAVY!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 
@@ -47,8 +48,6 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
         except ModuleNotFoundError as error:
             if error.name == f"{package}.{name}":
                 raise AttributeError(f"module {package!r} has no attribute {name!r}") from None
-            if f"{module}.".startswith("labelwise.labelling."):
-                raise ImportError(f"projects need {error.name}: pip install 'labelwise[serve]'") from error
             raise
 
     def names() -> list[str]:
@@ -71,3 +70,14 @@ class Late:
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         return getattr(importlib.import_module(self.module), self.name)(*arguments, **options)
+
+
+class LateModule(ModuleType):
+    """A module that is imported when something in it is first used.
+
+    >>> LateModule("labelwise.records").Question(item="cat.png", labels=("cat",)).item
+    'cat.png'
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self.__name__), name)

@@ -123,7 +123,7 @@ def test_several_sets_are_an_arena(here):
 def test_the_presets_get_the_folder_of_published_sets(here, monkeypatch):
     given = []
     for name in ("quick_arena", "papers_arena"):
-        monkeypatch.setattr(f"labelwise.cli.simulate.{name}", lambda folder=None: given.append(folder) or tiny_arena())
+        monkeypatch.setattr(f"labelwise.studies.plans.{name}", lambda folder=None: given.append(folder) or tiny_arena())
     assert run("arena", "quick", "--jobs", "1").exit_code == 0
     assert run("arena", "quick", "--jobs", "1", "--data-folder", str(here)).exit_code == 0
     monkeypatch.setenv("LABELWISE_SHARED_DATA", str(here))
@@ -134,7 +134,7 @@ def test_the_presets_get_the_folder_of_published_sets(here, monkeypatch):
 @pytest.mark.slow
 def test_the_quick_arena_passes_its_own_checks(here, monkeypatch):
     """Every pairing is tried on a few items of every set that ships; the runs themselves take minutes."""
-    monkeypatch.setattr("labelwise.cli.simulate.run_sets", lambda *a, **k: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr("labelwise.studies.study.run_sets", lambda *a, **k: (_ for _ in ()).throw(KeyboardInterrupt))
     done = run("arena", "quick")
     assert done.exit_code == 130, done.stderr
     assert f"× {len(quick_arena().arms())} pairings" in done.stderr

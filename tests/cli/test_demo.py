@@ -4,7 +4,6 @@ import pytest
 from typer.testing import CliRunner
 
 from labelwise.cli import app
-from labelwise.cli import demo as command
 
 
 def test_the_quick_demo_prints_what_it_found_and_the_path_of_the_report(tmp_path):
@@ -20,13 +19,6 @@ def test_the_quick_demo_prints_what_it_found_and_the_path_of_the_report(tmp_path
     ):
         assert words in done.stdout
     assert (tmp_path / "first" / "report.html").exists()
-
-
-def test_without_the_extras_the_demo_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setattr(command, "find_spec", lambda name: None if name == "jinja2" else object())
-    done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path)])
-    assert done.exit_code == 2
-    assert done.stderr == "error: the demo needs jinja2: pip install 'labelwise[plots]'\n"
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ import typer
 from typer.testing import CliRunner
 
 from labelwise.cli import app
-from labelwise.cli import simulate as command
 from labelwise.cli._common import progress_bars, stoppable
 from labelwise.cli.simulate import _schedule
 from labelwise.records import Costs
+from labelwise.studies import study
 from rest_slow import rest_slow
 
 SMALL = ["--model", "binary_relevance", "--rounds", "2", "--batch", "4", "--start", "6", "--seeds", "2", "--jobs", "1"]
@@ -200,21 +200,10 @@ def test_a_fault_inside_is_not_blamed_on_the_user(here, monkeypatch):
     def broken(*arguments, **options):
         raise ValueError("inside")
 
-    monkeypatch.setattr(command, "run_sets", broken)
+    monkeypatch.setattr(study, "run_sets", broken)
     done = run("things.csv", "--labels", "tags", *SMALL)
     assert done.exit_code == 1
     assert isinstance(done.exception, ValueError)
-
-
-def test_without_the_plots_extra_the_results_are_still_there(here, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for module in ("report", "figures", "maps"):
-        monkeypatch.delitem(sys.modules, f"labelwise.studies.{module}", raising=False)
-    done = run("things.csv", "--labels", "tags", *SMALL)
-    assert done.exit_code == 0
-    assert "no report was written: figures need matplotlib: pip install labelwise[plots]" in done.stderr
-    assert (here / "runs" / "things" / "results.csv").exists()
-    assert "Report:" not in done.stdout
 
 
 @pytest.mark.parametrize("jobs", rest_slow(["1", "2"]))

@@ -7,17 +7,13 @@ project cannot be opened, read or written, 7 it is damaged, 8 verify found somet
 
 from __future__ import annotations
 
-import sys
-from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Annotated, Any
 
-from labelwise import __version__
+import typer
+from typer.core import TyperGroup
 
-MISSING = [package for package in ("typer", "rich") if find_spec(package) is None]
-if not MISSING:
-    import typer  # an extra; where it is missing, `main` says so
+from labelwise import __version__
 
 COMMANDS = {  # name: the module of this package and what in it is the command, or a group of them
     "cooccurrence": "cooccurrence:cooccurrence",
@@ -42,27 +38,38 @@ COMMANDS = {  # name: the module of this package and what in it is the command, 
     "restore": "safety:restore",
     "verify": "safety:verify",
 }
+LOOK: dict[str, Any] = {
+    "no_args_is_help": True,
+    "rich_markup_mode": "markdown",
+    "pretty_exceptions_enable": False,  # a plain traceback is what a bug report needs
+}
 
 
-@cache
-def build(only: str | None = None) -> typer.Typer:
-    """The application with all commands, or with one."""
-    app = typer.Typer(
-        name="labelwise",
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode="markdown",
-        pretty_exceptions_enable=False,  # a plain traceback is what a bug report needs
-    )
-    for name in COMMANDS if only is None else (only,):
-        module, _, attribute = COMMANDS[name].partition(":")
-        command = getattr(import_module(f"labelwise.cli.{module}"), attribute)
-        if isinstance(command, typer.Typer):
-            app.add_typer(command, name=name)
-        else:
-            app.command(name)(command)
-    app.callback()(labelwise)
-    return app
+class Commands(TyperGroup):
+    """The commands, each imported when it is called or when all are listed."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        if cmd_name not in self.commands:
+            self.commands[cmd_name] = _load(cmd_name)
+        return self.commands[cmd_name]
+
+
+def _load(name: str) -> Any:
+    """A command, or a group of commands, as the library underneath Typer takes it."""
+    module, _, attribute = COMMANDS[name].partition(":")
+    found = getattr(import_module(f"labelwise.cli.{module}"), attribute)
+    holder = typer.Typer(add_completion=False, **LOOK)
+    if isinstance(found, typer.Typer):
+        holder.add_typer(found, name=name)
+    else:
+        holder.command(name)(found)
+    holder.callback()(labelwise)  # with a callback of its own the holder is a group, even around one command
+    return typer.main.get_group(holder).commands[name]
 
 
 def _version(wanted: bool) -> None:
@@ -79,17 +86,10 @@ def labelwise(
     """Bayesian multi-label learning that asks for the fewest labels."""
 
 
-def __getattr__(name: str) -> Any:
-    """`app`, the application with all commands."""
-    if name != "app":
-        raise AttributeError(f"module 'labelwise.cli' has no attribute {name!r}")
-    return build()
+app = typer.Typer(name="labelwise", cls=Commands, **LOOK)
+app.callback()(labelwise)
 
 
 def main() -> None:
-    """Run the command, or say what to install when the extra for it is missing."""
-    if MISSING:
-        print(f"the labelwise command needs {' and '.join(MISSING)}: pip install labelwise[cli]", file=sys.stderr)
-        sys.exit(2)
-    wanted = sys.argv[1] if len(sys.argv) > 1 else None
-    build(wanted if wanted in COMMANDS else None)()
+    """Run the command."""
+    app(prog_name="labelwise")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import getpass
 import re
 import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from threading import Event
 from time import perf_counter
@@ -77,7 +76,6 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON."
 IN_SECONDS = {"": 1.0, "ms": 0.001, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0}
 TIME = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([a-z]*)\s*")
 CSV = {"encoding": "--encoding", "delimiter": "--delimiter", "separator": "--label-separator"}  # for `user_errors`
-PROJECTS_NEED = ("sqlalchemy", "skops")
 
 
 def fail(message: str, code: int = 2) -> typer.Exit:
@@ -245,18 +243,10 @@ def seconds(option: str, text: str | None) -> float | None:
     return float(match[1]) * IN_SECONDS[match[2]]
 
 
-def check_extras(also: Iterable[str] = ()) -> None:
-    """Fail with what to install if a package for projects, or one of `also`, is missing."""
-    missing = [package for package in (*PROJECTS_NEED, *also) if find_spec(package) is None]
-    if missing:
-        raise fail(f"projects need {' and '.join(missing)}: pip install 'labelwise[serve]'")
-
-
 @contextmanager
 def opened(location: str, **options: str) -> Iterator[Project]:
     """A project; what goes wrong with it becomes one line and an exit code, with options as in `user_errors`."""
-    check_extras()
-    from labelwise.labelling import Project  # needs the extras just looked for
+    from labelwise.labelling import Project  # loaded when needed: it takes a second
 
     with user_errors(**options), Project(location) as project:
         yield project
@@ -265,8 +255,7 @@ def opened(location: str, **options: str) -> Iterator[Project]:
 @contextmanager
 def served(location: str) -> Iterator[ServedProject]:
     """The same, without anything to train with."""
-    check_extras()
-    from labelwise.labelling.served import ServedProject  # needs the extras just looked for
+    from labelwise.labelling.served import ServedProject  # loaded when needed: it takes a second
 
     with user_errors(), ServedProject(location) as project:
         yield project

@@ -5,14 +5,15 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from labelwise import data
 from labelwise.cli._common import at_least_one, errors, label_option, load, user_errors
-from labelwise.data import Cooccurrence, count_texts, open_text, plain_stem, read, read_cooccurrence, write_cooccurrence
-from labelwise.data.formats.rows import TABLES, file_suffix
-from labelwise.records import LabelData
+
+if TYPE_CHECKING:
+    from labelwise.records import LabelData
 
 SHOWN = 10
 
@@ -51,14 +52,15 @@ def cooccurrence(
         if names is None and (synonyms or window or match_case or stem):
             raise ValueError("--synonyms, --window, --case and --stem are for texts: give the labels as --names FILE")
         if names is None:
-            found = Cooccurrence.from_labels(_labelled(source, labels))
+            found = data.Cooccurrence.from_labels(_labelled(source, labels))
         else:
             terms = read_terms(names, synonyms)
-            texts = open_text(source)
-            found = count_texts(texts, terms, window=window, match_case=match_case, stem=plain_stem if stem else None)
+            texts = data.open_text(source)
+            stemmer = data.plain_stem if stem else None
+            found = data.count_texts(texts, terms, window=window, match_case=match_case, stem=stemmer)
         if add is not None:
-            found = read_cooccurrence(add) + found
-        write_cooccurrence(found, out)
+            found = data.read_cooccurrence(add) + found
+        data.write_cooccurrence(found, out)
     missing = found.without_counts()
     items = "" if found.n_items is None else f" in {found.n_items:.0f} {'items' if names is None else 'texts'}"
     typer.echo(f"{len(found.names)} labels{items}; counts: {out}")
@@ -69,15 +71,17 @@ def cooccurrence(
 
 def _labelled(source: str, labels: str | None) -> LabelData:
     """A set by its name or path; of a table the labels alone, as counting needs no features."""
+    from labelwise.data.formats.rows import TABLES, file_suffix  # start-up
+
     if file_suffix(source) in TABLES and Path(source).is_file():
         columns: dict[str, Any] = {} if labels is None else {"labels": label_option(labels)}
-        return read(source, features=[], **columns)
+        return data.read(source, features=[], **columns)
     return load(source, None, labels=labels, text=None, id=None)[1]
 
 
 def read_terms(names: Path, synonyms: Path | None) -> dict[str, list[str]]:
     """Every label with the words that stand for it: its own name, and its synonyms."""
-    listed = [line.strip() for line in open_text(names)]
+    listed = [line.strip() for line in data.open_text(names)]
     terms = {name: [name.replace("_", " ").replace("-", " ")] for name in listed if name}
     if not terms:
         raise ValueError(f"{names} lists no labels")

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table as Grid
-from scipy.sparse import csr_array
 
-from labelwise.cli._common import at_least_one, check_extras, fail, progress_bars, stoppable, user_errors
+from labelwise.cli._common import at_least_one, progress_bars, stoppable, user_errors
 
 if TYPE_CHECKING:
     from labelwise.records import LabelData
     from labelwise.studies.demo import Demo
 
-NEEDED = {"matplotlib": "plots", "jinja2": "plots"}
 N_KNOWN = 20  # items of each demo project that are labelled already
 
 
@@ -49,10 +45,7 @@ def demo(
     if project is not None:
         _make_projects(project)
         return
-    missing = {extra: package for package, extra in NEEDED.items() if find_spec(package) is None}
-    if missing:
-        raise fail(f"the demo needs {', '.join(missing.values())}: pip install 'labelwise[{','.join(missing)}]'")
-    from labelwise.studies.demo import run_demo  # needs the extras just looked for
+    from labelwise.studies.demo import run_demo  # seconds of start-up
 
     with user_errors():
         out.mkdir(parents=True, exist_ok=True)
@@ -87,7 +80,6 @@ def _print(done: Demo) -> None:
 
 def _make_projects(path: Path) -> None:
     """Tickets to read at this path, digits to look at beside it."""
-    check_extras()
     with user_errors():
         made = make_demo_projects(path)
     typer.echo(f"{made[0]}: support tickets with tags. Label them: labelwise serve {made[0]} --open")
@@ -98,7 +90,7 @@ def _make_projects(path: Path) -> None:
 def make_demo_projects(path: str | Path, random_state: int = 0) -> list[Path]:
     """Tickets at `path`, digits beside it; both with a few labels known and questions ready. The paths made."""
     from labelwise.data import make_digit_pictures, make_tickets
-    from labelwise.labelling.project import Project  # needs the extras of projects
+    from labelwise.labelling.project import Project  # seconds of start-up
 
     tickets = Path(path)
     digits = tickets.with_name(f"{tickets.stem}-digits{tickets.suffix}")
@@ -112,5 +104,8 @@ def make_demo_projects(path: str | Path, random_state: int = 0) -> list[Path]:
 
 def _started(data: LabelData) -> LabelData:
     """The same items, with the labels of the first few known."""
+    import numpy as np  # start-up
+    from scipy.sparse import csr_array
+
     known = csr_array(np.broadcast_to(np.arange(data.n_items)[:, None] < N_KNOWN, data.Y.shape))
     return replace(data, Y=csr_array(data.Y.multiply(known)), observed=known)

@@ -5,18 +5,23 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
-from typing import Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from labelwise import models
-from labelwise.campaign import Campaign
+from labelwise import campaign as campaigns
+from labelwise import models, queries
 from labelwise.cli._common import at_least_one, fail, load, user_errors
-from labelwise.queries import Diagnosis
-from labelwise.queries.diagnosis import Rule
-from labelwise.records import LabelData
+
+if TYPE_CHECKING:
+    from labelwise.campaign import Campaign
+    from labelwise.queries import Diagnosis
+    from labelwise.queries.diagnosis import Rule
+    from labelwise.records import LabelData
+
+RULES = "auto, near_threshold, variance, total_variance, mi"  # as in queries.diagnosis: a test compares them
 
 
 def diagnose(
@@ -24,7 +29,7 @@ def diagnose(
     items: Annotated[Path, typer.Argument(metavar="ITEMS", help="Items to ask about, with the labels known so far.")],
     buy: Annotated[int, typer.Option(help="Labels to suggest for each item.")] = 3,
     costs: Annotated[Path | None, typer.Option(help="csv with the columns label and cost; others cost 1.")] = None,
-    rule: Annotated[str, typer.Option(help=f"How to choose: {', '.join(get_args(Rule))}.")] = "auto",
+    rule: Annotated[str, typer.Option(help=f"How to choose: {RULES}.")] = "auto",
     model: Annotated[str, typer.Option(help=f"One of {', '.join(models.BY_NAME)}.")] = "label_gp",
     seed: Annotated[int, typer.Option(help="Seed of ties and of the model's random numbers.")] = 0,
     labels: Annotated[str | None, typer.Option(help="Label column or columns by comma; for ARFF the XML file.")] = None,
@@ -51,8 +56,8 @@ def diagnose(
         _, learnt, asked = load(known, items, labels=labels, text=text, id=id)
         if asked is None:
             raise fail(f"no items could be read from {items}")
-        strategy = Diagnosis(labels_per_item=buy, rule=cast(Rule, rule), costs=_read_costs(costs, learnt))
-        campaign = Campaign(learnt, model=models.BY_NAME[model](), strategy=strategy, random_state=seed)
+        strategy = queries.Diagnosis(labels_per_item=buy, rule=cast("Rule", rule), costs=_read_costs(costs, learnt))
+        campaign = campaigns.Campaign(learnt, model=models.BY_NAME[model](), strategy=strategy, random_state=seed)
         rows = _suggestions(campaign, asked, buy, strategy)
     if as_json:
         typer.echo(json.dumps(rows, indent=2))

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from labelwise import data
 from labelwise.cli._common import AsJson, ProjectPlace, Who, opened, person, served
-from labelwise.data import read_labels
 
 labels = typer.Typer(
     no_args_is_help=True,
@@ -117,7 +117,7 @@ def read(
     ```
     """
     with served(project) as found:
-        changed = found.describe_labels(read_labels(file), who=person(who))
+        changed = found.describe_labels(data.read_labels(file), who=person(who))
     typer.echo(f"{changed} described anew")
 
 

@@ -18,7 +18,6 @@ from labelwise.cli._common import (
     ReadCostOption,
     TargetF1,
     WorthAnHour,
-    check_extras,
     csv_options,
     listed,
     print_notice,
@@ -110,9 +109,8 @@ def new(
     labelwise new postgresql://me@server/tickets --items tickets.jsonl --text body --known tags
     ```
     """
-    check_extras()
     from labelwise.data import with_vectors  # slow to import
-    from labelwise.labelling import Project, ProjectError, Settings  # needs the extras just looked for
+    from labelwise.labelling import Project, ProjectError, Settings  # slow, too
     from labelwise.labelling.exchange.sources import PICTURES_FIELD, is_folder, read_label_list, read_pool
     from labelwise.labelling.figures.wording import counted
 

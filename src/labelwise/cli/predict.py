@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
 from labelwise.cli._common import (
@@ -19,9 +18,9 @@ from labelwise.cli._common import (
     errors,
     opened,
 )
-from labelwise.data.opinions import read_opinions
-from labelwise.data.predictions import prediction_columns, writing_predictions
-from labelwise.records.opinions import Opinions
+
+if TYPE_CHECKING:
+    from labelwise.records.opinions import Opinions
 
 
 def predict(
@@ -71,6 +70,10 @@ def predict(
     ```
     """
     with opened(project, **CSV) as found:
+        import numpy as np  # start-up
+
+        from labelwise.data.predictions import prediction_columns, writing_predictions
+
         at_least_one("--top", top)
         with writing_predictions(out, raw_csv=raw_csv) as append:  # first: what cannot be written is told at once
             predicted = found.predict(
@@ -102,4 +105,6 @@ def _read_opinions(option: str) -> Opinions:
     name, has_file, file = option.partition("=")
     if not has_file or not file:
         raise typer.BadParameter(f"write NAME=FILE, such as gpt=gpt.jsonl, got {option!r}", param_hint="--opinions")
+    from labelwise.data.opinions import read_opinions  # start-up
+
     return read_opinions(file, name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +16,6 @@ from labelwise.cli._common import (
     ClusterOption,
     at_least_one,
     errors,
-    fail,
     on_cluster,
     progress_bars,
     stoppable,
@@ -58,9 +56,7 @@ def reproduce(
     labelwise reproduce all --saved --json
     ```
     """
-    if find_spec("matplotlib") is None or find_spec("jinja2") is None:
-        raise fail("reports need matplotlib and jinja2: pip install 'labelwise[plots]'")
-    from labelwise.studies.papers import (  # needs the extras
+    from labelwise.studies.papers import (  # seconds of start-up
         PAPERS,
         account_for,
         load_paper,

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from labelwise.cli._common import AsJson, ProjectPlace, check_extras, patient_bars, person, user_errors
+from labelwise.cli._common import AsJson, ProjectPlace, patient_bars, person, user_errors
 
 if TYPE_CHECKING:
     from labelwise.labelling.safety.verify import Verdict
@@ -42,9 +42,8 @@ def backup(
     labelwise backup postgresql://me@server/tickets tickets-monday.db --overwrite
     ```
     """
-    check_extras()
     from labelwise.labelling.figures.wording import counted
-    from labelwise.labelling.safety.backup import backup as copy_project  # needs the extras just looked for
+    from labelwise.labelling.safety.backup import backup as copy_project  # start-up
 
     with user_errors(), patient_bars() as progress:
         done = copy_project(project, file, overwrite=overwrite, progress=progress)
@@ -78,9 +77,8 @@ def restore(
     labelwise restore tickets-monday.db try-out.db --copy
     ```
     """
-    check_extras()
     from labelwise.labelling.figures.wording import counted
-    from labelwise.labelling.safety.backup import restore as restore_project  # needs the extras just looked for
+    from labelwise.labelling.safety.backup import restore as restore_project  # start-up
 
     with user_errors(accept_damage="--accept-damage"), patient_bars() as progress:
         done = restore_project(file, project, copy=copy, accept_damage=accept_damage, progress=progress)
@@ -121,8 +119,7 @@ def verify(
     labelwise verify tickets.db --repair
     ```
     """
-    check_extras()
-    from labelwise.labelling.safety.verify import verify as check_project  # needs the extras just looked for
+    from labelwise.labelling.safety.verify import verify as check_project  # start-up
 
     with user_errors():
         with patient_bars() as progress:

@@ -10,9 +10,7 @@ from typing import Annotated
 
 import typer
 
-from labelwise.cli._common import ProjectPlace, check_extras, errors, opened, person, user_errors
-
-PAGE_NEEDS = ("fastapi", "uvicorn", "jinja2", "python_multipart", "markdown_it")
+from labelwise.cli._common import ProjectPlace, errors, opened, person, user_errors
 
 
 def serve(
@@ -79,14 +77,7 @@ def serve(
     labelwise serve postgresql://me@server/tickets --host 0.0.0.0 --port 80
     ```
     """
-    check_extras(PAGE_NEEDS)
-    from labelwise.labelling.web.reach import (
-        OpenId,
-        Reach,
-        listen,
-        local_secret,
-        opening_page,
-    )  # needs the extras just looked for
+    from labelwise.labelling.web.reach import OpenId, Reach, listen, local_secret, opening_page  # start-up
 
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 

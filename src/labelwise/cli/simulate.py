@@ -7,13 +7,14 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from labelwise.campaign import Costs
+from labelwise import campaign, models, queries
+from labelwise._lazy import LateModule
 from labelwise.cli._common import (
     AnswerCostOption,
     ClusterOption,
@@ -30,33 +31,17 @@ from labelwise.cli._common import (
     user_errors,
 )
 from labelwise.files import write_text
-from labelwise.studies.findings import (
-    DEFAULT_METRICS,
-    arm_name,
-    in_words,
-    interval,
-    percent,
-    result_rows,
-    sets_won,
-    summary,
-)
-from labelwise.studies.plans import (
-    METRICS,
-    Arena,
-    Entrant,
-    Plan,
-    control_of,
-    model_names,
-    papers_arena,
-    quick_arena,
-    read_arena,
-    strategy_names,
-)
-from labelwise.studies.simulate import Schedule
-from labelwise.studies.sources import BUILT_IN, Source
-from labelwise.studies.statistics import Comparison, compare
-from labelwise.studies.study import Study, StudySet, check_plan, load_arena, run_sets
 
+if TYPE_CHECKING:
+    from labelwise.studies import findings, plans, statistics
+    from labelwise.studies import study as runs
+else:  # loaded when the command runs, not when its help is shown
+    parts = ("findings", "plans", "statistics", "study")
+    findings, plans, statistics, runs = (LateModule(f"labelwise.studies.{name}") for name in parts)
+
+# What the help lists of modules that take seconds to load; a test compares them.
+BUILT_IN = "yeast, gaussian, shapes, digits, tickets, words"
+DEFAULT_METRICS = "precision_at_1_3,macro_roc_auc,macro_average_precision,micro_f1"
 VERDICT_MARKS = {
     "better": "[green]▲ better[/]",
     "worse": "[red]▼ worse[/]",
@@ -72,7 +57,7 @@ class Prepared:
 
     name: str
     metrics: Sequence[str]
-    sets: Mapping[str, StudySet]
+    sets: Mapping[str, runs.StudySet]
     is_scaled: bool = False
 
 
@@ -82,13 +67,13 @@ def simulate(
         list[str],
         typer.Argument(
             metavar="DATA...",
-            help=f"Labelled files or built-in sets ({', '.join(BUILT_IN)}); a study file (.toml); "
+            help=f"Labelled files or built-in sets ({BUILT_IN}); a study file (.toml); "
             "or `arena quick`, `arena papers`.",
         ),
     ],
-    model: Annotated[str, typer.Option(help=f"Models, by comma: {', '.join(model_names())}.")] = "label_gp",
+    model: Annotated[str, typer.Option(help=f"Models, by comma: {', '.join(models.BY_NAME)}, default.")] = "label_gp",
     strategy: Annotated[
-        str, typer.Option(help=f"Strategies, by comma: {', '.join(strategy_names())}.")
+        str, typer.Option(help=f"Strategies, by comma: {', '.join(queries.BY_NAME)}, default_items, default_pairs.")
     ] = "random,uncertainty",
     rounds: Annotated[int, typer.Option(help="Rounds of questions after the start.")] = 10,
     batch: Annotated[int, typer.Option(help="Questions per round.")] = 25,
@@ -105,7 +90,7 @@ def simulate(
     answer_cost: AnswerCostOption = None,
     jobs: Annotated[int | None, typer.Option(help="Runs in parallel. Default: all cores.")] = None,
     cluster: ClusterOption = None,
-    metric: Annotated[str, typer.Option(help="Metrics to show, by comma; all are saved.")] = ",".join(DEFAULT_METRICS),
+    metric: Annotated[str, typer.Option(help="Metrics to show, by comma; all are saved.")] = DEFAULT_METRICS,
     labels: Annotated[
         str | None, typer.Option(help="Label column or columns by comma; for ARFF the XML file or a number.")
     ] = None,
@@ -147,18 +132,21 @@ def simulate(
     stopped = f"stopped; finished runs are in {folder}: give the same command again to continue"
     with stoppable(lambda: stopped), on_cluster(cluster), progress_bars() as on_run:
         name, is_scaled = prepared.name, prepared.is_scaled
-        study = run_sets(name, prepared.sets, folder, jobs=jobs, on_run=on_run, is_scaled=is_scaled)
-    report = _write_report(study, prepared.metrics, folder)
+        study = runs.run_sets(name, prepared.sets, folder, jobs=jobs, on_run=on_run, is_scaled=is_scaled)
+    from labelwise.studies.report import report_study  # matplotlib takes a second to load
+
+    report = report_study(study, prepared.metrics, folder)
     content = json.dumps(_as_json(study, prepared.metrics, folder, report), indent=2, allow_nan=False)
     write_text(folder / "results.json", content + "\n")
     if as_json:
         typer.echo(content)
     else:
         print_results(study, prepared.metrics)
-        typer.echo(f"\nTables: {folder / 'results.csv'}" + (f"\nReport: {report}" if report else ""))
+        typer.echo(f"\nTables: {folder / 'results.csv'}")
+        typer.echo(f"Report: {report}")
 
 
-def print_results(study: Study, metrics: Sequence[str]) -> None:
+def print_results(study: runs.Study, metrics: Sequence[str]) -> None:
     """The table on stdout, metric by metric, and what it says in a sentence or two."""
     console = Console(highlight=False)
     console = console if console.is_terminal else Console(highlight=False, width=140)
@@ -168,26 +156,26 @@ def print_results(study: Study, metrics: Sequence[str]) -> None:
     for title in ("last", "mean of curve", "gain over random", *over_sets, "answers needed", "items"):
         grid.add_column(title, justify="right", no_wrap=True)
     grid.add_column("", no_wrap=True)
-    comparisons = compare(study.table, metrics)
+    comparisons = statistics.compare(study.table, metrics)
     for metric in metrics:
-        grid.add_row(f"[bold]{in_words(metric)}[/]")
+        grid.add_row(f"[bold]{findings.in_words(metric)}[/]")
         of_metric = [c for c in comparisons if c.metric == metric]
         for comparison in sorted(of_metric, key=lambda c: c.mean_rank) if over_sets else of_metric:
             grid.add_row(*_cells(comparison, len(study.sets)))
     console.print(grid)
-    console.print(f"\n[bold]{summary(comparisons)}[/]")
+    console.print(f"\n[bold]{findings.summary(comparisons)}[/]")
 
 
-def _cells(c: Comparison, n_sets: int) -> list[str]:
+def _cells(c: statistics.Comparison, n_sets: int) -> list[str]:
     spread = f" ± {c.area.standard_error:.3f}" if c.area.n > 1 else ""
     return [
-        f"  {arm_name(c.model, c.strategy)}",
+        f"  {findings.arm_name(c.model, c.strategy)}",
         f"{c.final.value:.3f}",
         f"{c.area.value:.3f}{spread}",
-        "" if c.gain is None else interval(c.gain),
-        *((f"{c.mean_rank:.1f}", sets_won(c)) if n_sets > 1 else ()),
-        percent(c.share),
-        percent(c.share_items),
+        "" if c.gain is None else findings.interval(c.gain),
+        *((f"{c.mean_rank:.1f}", findings.sets_won(c)) if n_sets > 1 else ()),
+        findings.percent(c.share),
+        findings.percent(c.share_items),
         VERDICT_MARKS.get(c.verdict, ""),
     ]
 
@@ -203,14 +191,14 @@ def _one_set(source: str, options: Mapping[str, Any]) -> Prepared:
     read = _source(source, options)
     data, test = read.load()
     models, strategies = listed(options["model"]), listed(options["strategy"])
-    plan = Plan(tuple(models), tuple(strategies), tuple(range(options["seeds"])), schedule, read.name)
-    check_plan(data, plan, test)
+    plan = plans.Plan(tuple(models), tuple(strategies), tuple(range(options["seeds"])), schedule, read.name)
+    runs.check_plan(data, plan, test)
     equal_cost = schedule.pair_batch == schedule.batch * data.n_labels
     for strategy in strategies:
-        control = control_of(strategy)
+        control = plans.control_of(strategy)
         if control is not None and control not in strategies and not (equal_cost and "random" in strategies):
             errors.print(f"note: {strategy} has no random strategy to compare with; add {control} to --strategy")
-    return Prepared(read.name, metrics, {read.name: StudySet(plan, data, test)})
+    return Prepared(read.name, metrics, {read.name: runs.StudySet(plan, data, test)})
 
 
 def _several_sets(sources: Sequence[str], options: Mapping[str, Any], given: set[str]) -> Prepared:
@@ -229,19 +217,19 @@ def _several_sets(sources: Sequence[str], options: Mapping[str, Any], given: set
         arena = replace(arena, metrics=tuple(listed(options["metric"])))
     folder = options["out"] or Path("runs") / arena.name
     errors.print(f"{len(arena.sources)} sets × {len(arena.arms())} pairings × {len(arena.seeds)} seeds, in {folder}")
-    return Prepared(arena.name, arena.metrics, load_arena(arena), arena.scale == "auto")
+    return Prepared(arena.name, arena.metrics, runs.load_arena(arena), arena.scale == "auto")
 
 
-def _arena_of_flags(sources: Sequence[str], options: Mapping[str, Any]) -> Arena:
+def _arena_of_flags(sources: Sequence[str], options: Mapping[str, Any]) -> plans.Arena:
     """Several sets with every model and strategy; what is read from files is read alike."""
     if options["test"] is not None:
         raise ValueError("--test goes with one set; a study file gives each set its own")
-    entrants = tuple(Entrant(model, tuple(listed(options["strategy"]))) for model in listed(options["model"]))
+    entrants = tuple(plans.Entrant(model, tuple(listed(options["strategy"]))) for model in listed(options["model"]))
     read = tuple(_source(source, options) for source in sources)
-    return Arena(read, entrants, tuple(range(options["seeds"])), _schedule(options))
+    return plans.Arena(read, entrants, tuple(range(options["seeds"])), _schedule(options))
 
 
-def _preset(sources: Sequence[str], folder: Path | None) -> Arena:
+def _preset(sources: Sequence[str], folder: Path | None) -> plans.Arena:
     if len(sources) != 2 or sources[1] not in ("quick", "papers"):
         raise ValueError(f"there is no arena {' '.join(sources[1:])!r}; there are `arena quick` and `arena papers`")
     if folder is not None and not folder.is_dir():
@@ -249,61 +237,52 @@ def _preset(sources: Sequence[str], folder: Path | None) -> Arena:
     named = os.environ.get("LABELWISE_SHARED_DATA")
     folder = folder or (Path(named) if named and Path(named).is_dir() else None)
     if sources[1] == "quick":
-        return quick_arena(folder)
+        return plans.quick_arena(folder)
     if folder is None:
         raise ValueError("arena papers needs the published sets: give their folder with --data-folder")
-    return papers_arena(folder)
+    return plans.papers_arena(folder)
 
 
-def _file(sources: Sequence[str]) -> Arena:
+def _file(sources: Sequence[str]) -> plans.Arena:
     if len(sources) > 1:
         raise ValueError(
             f"a study file cannot be combined with other sets; leave out {sources[1]!r} or write it into {sources[0]}"
         )
-    return read_arena(sources[0])
+    return plans.read_arena(sources[0])
 
 
-def _source(source: str, options: Mapping[str, Any]) -> Source:
+def _source(source: str, options: Mapping[str, Any]) -> plans.Source:
     labels = None if options["labels"] is None else label_option(options["labels"])
-    return Source(source, test=options["test"], labels=labels, text=options["text"], id=options["id"])
+    return plans.Source(source, test=options["test"], labels=labels, text=options["text"], id=options["id"])
 
 
-def _schedule(options: Mapping[str, Any]) -> Schedule:
+def _schedule(options: Mapping[str, Any]) -> plans.Schedule:
     given = {name: seconds(f"--{name}-cost", options[f"{name}_cost"]) for name in ("read", "answer")}
     own: dict[str, Any] = {name: price for name, price in given.items() if price is not None}
     named = options["price_list"]
-    costs = replace(Costs() if named is None else Costs.named(named), **own) if own or named is not None else None
+    prices = campaign.Costs() if named is None else campaign.Costs.named(named)
+    costs = replace(prices, **own) if own or named is not None else None
     sizes = {name: options[name] for name in ("start", "rounds", "batch", "pair_batch", "pool_limit")}
-    return Schedule(**sizes, costs=costs)
+    return plans.Schedule(**sizes, costs=costs)
 
 
 def _metrics(text: str) -> list[str]:
     names = listed(text)
-    unknown = [name for name in names if name not in METRICS]
+    unknown = [name for name in names if name not in plans.METRICS]
     if unknown or not names:
-        raise ValueError(f"there is no metric {', '.join(unknown) or text!r}; there are {', '.join(METRICS)}")
+        raise ValueError(f"there is no metric {', '.join(unknown) or text!r}; there are {', '.join(plans.METRICS)}")
     return names
 
 
-def _write_report(study: Study, metrics: Sequence[str], folder: Path) -> Path | None:
-    """The report, where the extra for it is installed; the results are saved anyway."""
-    try:
-        from labelwise.studies.report import report_study  # needs an extra: missing, the command still works
-    except ImportError as error:
-        errors.print(f"no report was written: {error}")
-        return None
-    return report_study(study, metrics, folder)
-
-
-def _as_json(study: Study, metrics: Sequence[str], folder: Path, report: Path | None) -> dict[str, Any]:
+def _as_json(study: runs.Study, metrics: Sequence[str], folder: Path, report: Path) -> dict[str, Any]:
     sets = {name: one.facts["data"] for name, one in study.sets.items()}
     return {
         "name": study.name,
         **({"data": study.facts["data"] | {"name": study.name}} if len(sets) == 1 else {}),
         "sets": sets,
         "seeds": [seed for (seed,) in study.table.distinct("seed")],
-        "results": result_rows(study.table, metrics),
-        "summary": summary(compare(study.table, metrics)),
+        "results": findings.result_rows(study.table, metrics),
+        "summary": findings.summary(statistics.compare(study.table, metrics)),
         "folder": str(folder),
-        "report": None if report is None else str(report),
+        "report": str(report),
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from labelwise.cli._common import AsJson, ProjectPlace, TargetF1, WorthAnHour, fail, opened
+from labelwise.cli._common import AsJson, ProjectPlace, TargetF1, WorthAnHour, opened
 
 if TYPE_CHECKING:
     from labelwise.labelling.figures.status import Status
@@ -57,8 +56,6 @@ def report(
     labelwise report tickets.db --out tickets.html
     ```
     """
-    if find_spec("jinja2") is None:
-        raise fail("reports need jinja2: pip install 'labelwise[plots]'")
     with opened(project) as found:
         from labelwise.labelling.figures.report import write_report
 

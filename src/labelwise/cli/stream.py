@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -18,10 +18,9 @@ from rich.table import Table as Grid
 
 from labelwise.cli._common import at_least_one, errors, listed, stoppable, user_errors
 from labelwise.files import write_bytes
-from labelwise.streams.judge import RULE_NAMES
-from labelwise.streams.predict import predict_stream, score_stream
-from labelwise.streams.train import StreamPlan, StreamProgress, Training, train_stream
-from labelwise.studies.findings import in_words
+
+if TYPE_CHECKING:
+    from labelwise.streams.train import StreamProgress, Training
 
 stream = typer.Typer(
     no_args_is_help=True,
@@ -36,7 +35,9 @@ labelwise stream predict new.libsvm --model news.npz --out new.jsonl
 """,
 )
 
-RULES = f"{', '.join(RULE_NAMES)}; threshold:0.3 and top_labels:5 set their number"
+# as in streams.judge: a test compares them
+RULE_NAMES = "class_mass, expected_f1, expected_f1_per_item, threshold, top_labels"
+RULES = f"{RULE_NAMES}; threshold:0.3 and top_labels:5 set their number"
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="XMC or libsvm text, jsonl (also .gz, .bz2), or parquet.")]
 READING = {"format": "--format", "features": "--features", "label_names": "--label-names"}  # for `user_errors`
@@ -102,6 +103,8 @@ def train(
     labelwise stream train clicks.parquet --model clicks.npz --independent --threads 4 --test held-out.parquet
     ```
     """
+    from labelwise.streams import StreamPlan, score_stream, train_stream  # seconds of start-up
+
     reading = _given(format=format, labels=_names(labels), text=text, features=features and listed(features), id=id)
     reading |= _given(label_names=label_names, one_based=one_based or None, one_based_labels=one_based_labels or None)
     coupling = None if coupled is None else ("global" if coupled else "independent")
@@ -167,6 +170,8 @@ def predict(
     labelwise stream predict new.jsonl.gz --model tickets.npz --out new.csv --decision threshold:0.3 --top 5
     ```
     """
+    from labelwise.streams import predict_stream  # seconds of start-up
+
     reading = _given(format=format, text=text, features=features and listed(features), id=id, limit=limit)
     reading |= _given(one_based=one_based or None, batch=batch)
     with user_errors(**READING):
@@ -234,25 +239,22 @@ def _show(update: Callable[..., None], progress: StreamProgress) -> None:
 
 
 def _save_curve(done: Training, target: Path) -> dict[str, str]:
-    """The curve beside the model, and its picture where the extra for it is installed."""
+    """The curve beside the model, and its picture."""
     if len(done.curve) == 0:
         return {}
     table = target.with_suffix(".curve.csv")
     done.curve.write_csv(table)
-    try:
-        from labelwise.studies.figures import (
-            as_png,  # needs an extra: missing, the command still works
-            draw_progress,
-        )
-    except ImportError as error:
-        errors.print(f"no picture was drawn: {error}")
-        return {"curve": str(table)}
+    from labelwise.studies.figures import draw_progress  # matplotlib takes a second to load
+    from labelwise.views.plots import as_png
+
     picture = target.with_suffix(".curve.png")
     write_bytes(picture, as_png(draw_progress(done.curve)))
     return {"curve": str(table), "picture": str(picture)}
 
 
 def _print_scores(scores: dict[str, dict[str, float]]) -> None:
+    from labelwise.studies.findings import in_words  # start-up
+
     console = Console(highlight=False)
     grid = Grid(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     grid.add_column("")

@@ -68,7 +68,7 @@ def png(grey: npt.NDArray[np.uint8]) -> bytes:
 
 
 def load_yeast() -> LabelData:
-    """Yeast: 2417 genes, 103 features, 14 functional classes. Needs no network, only `pip install labelwise[demo]`.
+    """Yeast: 2417 genes, 103 features, 14 functional classes. Needs no network, only `pip install river`.
 
     References
     ----------
@@ -81,5 +81,5 @@ def load_yeast() -> LabelData:
         else None
     )
     if file is None or not file.exists():
-        raise ImportError("river, version 0.26 or later, is needed for this: pip install labelwise[demo]")
+        raise ImportError("yeast comes with river: pip install 'river>=0.26'")
     return csv.read(file, labels=[f"Class{label}" for label in range(1, 15)], items=[])

@@ -13,6 +13,11 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 from scipy.stats import t as student
 
 from labelwise import queries
@@ -21,15 +26,6 @@ from labelwise.studies.ranking import Ranking
 from labelwise.studies.statistics import CONFIDENCE_LEVEL, Comparison, Currency, Curve, learning_curves
 from labelwise.studies.tables import Arm, Table
 from labelwise.views.plots import FAINT, GREY, INK, LOOK, PALETTE, faint_grid
-
-try:
-    from matplotlib import rc_context
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-except ImportError as error:
-    raise ImportError("figures need matplotlib: pip install labelwise[plots]") from error
 
 NEVER_AT = 1.16  # where sets that were never reached stand on the axis of shares
 MARKERS = ("o", "s", "^", "D")

@@ -9,10 +9,11 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
 from labelwise.files import write_bytes, write_text
 from labelwise.posterior import FloatArray
 from labelwise.studies.figures import (
-    as_png,
     draw_curves,
     draw_gains,
     draw_ranks,
@@ -46,11 +47,7 @@ from labelwise.studies.statistics import (
 )
 from labelwise.studies.study import SetResult, Study
 from labelwise.studies.tables import Arm
-
-try:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-except ImportError as error:
-    raise ImportError("reports need jinja2: pip install labelwise[plots]") from error
+from labelwise.views.plots import as_png
 
 TEMPLATE = "report.html.jinja"
 MAX_LABEL_MAPS = 24  # more labels are outlined on one map

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -78,13 +77,9 @@ class Table:
             writer.writerow(self.names)
             writer.writerows(row.values() for row in self.rows())
 
-    def write_parquet(self, path: Path) -> bool:
-        """Save as parquet where pyarrow is installed; tells whether it did."""
-        if find_spec("pyarrow") is None:
-            return False
-        import pyarrow as pa
+    def write_parquet(self, path: Path) -> None:
+        import pyarrow as pa  # start-up
         import pyarrow.parquet as pq
 
         with replacing(path) as part:
             pq.write_table(pa.table(dict(self.columns)), part)
-        return True

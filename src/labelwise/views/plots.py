@@ -9,13 +9,9 @@ from io import BytesIO
 from typing import Any, Literal
 
 import numpy as np
-
-try:
-    from matplotlib import rc_context
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-except ImportError as error:
-    raise ImportError("figures need matplotlib: pip install 'labelwise[plots]'") from error
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 __all__ = ["Drawing", "draw_calibration", "draw_campaign", "draw_label_shares", "draw_learning_curve"]
 

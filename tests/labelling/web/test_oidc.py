@@ -18,8 +18,7 @@ from joserfc.jwk import OctKey, RSAKey
 from labelling.web.browsing import CHROMIUM, PATIENCE, serving
 from labelling.web.site_client import BASE, Person
 from labelwise.labelling import Project, ProjectError
-from labelwise.labelling.web import oidc, reach, server
-from labelwise.labelling.web.oidc import OpenIdClient
+from labelwise.labelling.web import reach, server
 from labelwise.labelling.web.reach import OpenId, Reach
 from labelwise.labelling.web.server import create_app
 from openid_provider import CLIENT_ID, CLIENT_SECRET, Provider
@@ -304,12 +303,6 @@ def test_settings_are_checked_and_the_secret_is_of_the_environment(monkeypatch):
             OpenId.read(issuer, client)
     with pytest.raises(ProjectError, match="not both"):
         Reach.read(trust_header="Remote-User", provider=found)
-
-
-def test_a_machine_without_the_extra_is_told_the_cure(monkeypatch):
-    monkeypatch.setattr(oidc, "find_spec", lambda name: None)
-    with pytest.raises(ProjectError, match=r"pip install 'labelwise\[oidc\]'"):
-        OpenIdClient(OpenId("https://login.example.org", CLIENT_ID))
 
 
 def test_a_project_without_users_is_not_served_so(make, provider, monkeypatch):

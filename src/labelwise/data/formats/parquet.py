@@ -21,11 +21,8 @@ from labelwise.records import LabelData
 
 
 def pyarrow() -> tuple[Any, Any]:
-    """pyarrow and pyarrow.parquet, or how to install them."""
-    try:
-        return import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise ImportError("pyarrow is needed for this: pip install labelwise[io]") from error
+    """pyarrow and pyarrow.parquet, loaded when they are needed."""
+    return import_module("pyarrow"), import_module("pyarrow.parquet")
 
 
 def read(path: AnyPath, **layout: Any) -> LabelData:

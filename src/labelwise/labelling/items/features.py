@@ -186,10 +186,8 @@ def picture_histograms(picture: Any) -> FloatArray:
     of its edges that run in each of 8 directions, weighed by their strength. Square roots are taken of all, so that an
     inner product compares two histograms by the coefficient of Bhattacharyya.
     """
-    try:
-        from PIL import Image, UnidentifiedImageError
-    except ImportError:
-        raise ImportError("Pillow is needed for pictures: pip install 'labelwise[serve]'") from None
+    from PIL import Image, UnidentifiedImageError  # start-up
+
     try:
         with Image.open(io.BytesIO(picture_bytes(picture))) as image:
             small = image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR)

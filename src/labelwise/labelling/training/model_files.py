@@ -194,8 +194,6 @@ def _is_ours(name: str) -> bool:
 
 
 def _skops() -> Any:
-    try:
-        import skops.io
-    except ImportError:
-        raise ImportError("skops is needed to keep models in files: pip install 'labelwise[serve]'") from None
+    import skops.io  # start-up
+
     return skops.io

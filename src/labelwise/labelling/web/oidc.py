@@ -13,7 +13,6 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlencode
 
@@ -24,7 +23,6 @@ from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.web.access import begin_named, sign_in_page, site_of, trouble_of, vouched_name
 from labelwise.labelling.web.reach import OpenId, is_safe_address
 
-NEEDS = ("authlib", "requests")
 # Signed by a key of the provider, which others can check; nothing unsigned, and nothing that our own secret signs.
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519", "EdDSA")
 WAY_SECONDS = 600.0  # to sign in at the provider
@@ -47,9 +45,6 @@ class OpenIdClient:
     """
 
     def __init__(self, settings: OpenId, clock: Callable[[], float] = time.time) -> None:
-        missing = [package for package in NEEDS if find_spec(package) is None]
-        if missing:
-            raise ProjectError(f"OpenID needs {' and '.join(missing)}: pip install 'labelwise[oidc]'")
         self.settings = settings
         self._clock = clock
         secret = settings.client_secret or secrets.token_urlsafe(32)
