@@ -22,7 +22,7 @@ ALLOWED = {
     "models": {"_lazy", "decisions", "files", "numerics", "posterior"},
     "queries": {"_lazy", "numerics", "posterior", "records"},
     "decisions": {"_lazy", "numerics", "posterior"},
-    "hints": {"encoders", "files", "numerics", "records"},
+    "hints": {"_lazy", "encoders", "files", "numerics", "records"},
     "campaign": {"_lazy", "decisions", "hints", "models", "numerics", "posterior", "queries", "records", "views"},
     "streams": BELOW_STUDIES | {"numerics", "studies"},
     "studies": BELOW_STUDIES | {"numerics"},

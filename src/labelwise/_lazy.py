@@ -9,11 +9,14 @@ from __future__ import annotations
 import ast
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 
 def names_in(stub: Path) -> dict[str, str]:
@@ -81,3 +84,74 @@ class LateModule(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(importlib.import_module(self.__name__), name)
+
+
+class Registry(dict[str, Any]):
+    """What is built in, by name, and what installed packages add by entry points of a group.
+
+    Names that are built in stay what they are. Packages are looked for when a name is not among them, or all are
+    listed; none is imported before its name is used, unless `load` takes an entry to what it names.
+
+    >>> known = Registry({"question": Late("labelwise.records", "Question")}, "labelwise.nothing")
+    >>> "question" in known, "answer" in known, list(known)
+    (True, False, ['question'])
+    """
+
+    def __init__(
+        self, built_in: Mapping[str, Any], group: str, load: Callable[[EntryPoint], Any] | None = None
+    ) -> None:
+        super().__init__(built_in)
+        self.group, self._load, self._has_looked = group, load or _later, False
+
+    def _look(self) -> None:
+        if not self._has_looked:
+            self._has_looked = True
+            for entry in _entries(self.group):
+                if not super().__contains__(entry.name):
+                    super().__setitem__(entry.name, self._load(entry))
+
+    def __missing__(self, name: str) -> Any:
+        if not self._has_looked:
+            self._look()
+            return self[name]
+        raise KeyError(name)
+
+    def __contains__(self, name: object) -> bool:
+        if not super().__contains__(name):
+            self._look()
+        return super().__contains__(name)
+
+    def __iter__(self) -> Iterator[str]:
+        self._look()
+        return super().__iter__()
+
+    def __len__(self) -> int:
+        self._look()
+        return super().__len__()
+
+    def keys(self) -> Any:
+        self._look()
+        return super().keys()
+
+    def values(self) -> Any:
+        self._look()
+        return super().values()
+
+    def items(self) -> Any:
+        self._look()
+        return super().items()
+
+
+def _entries(group: str) -> Iterable[EntryPoint]:
+    from importlib.metadata import entry_points  # takes a while, and few names are of other packages
+
+    return entry_points(group=group)
+
+
+def _later(entry: EntryPoint) -> Late:
+    return Late(entry.module, entry.attr)
+
+
+def packages_of(group: str) -> set[str]:
+    """The packages that add something to a group."""
+    return {entry.module.partition(".")[0] for entry in _entries(group)}

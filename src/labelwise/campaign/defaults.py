@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import Any, Protocol
 
 from labelwise import decisions, models, queries
@@ -150,3 +151,16 @@ def checked(what: str, given: Any, method: str) -> Any:
     if not callable(getattr(given, method, None)):
         raise TypeError(f"{what} must be an object with a method `{method}`, got {given!r}")
     return given
+
+
+def _or_classifier(choose: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    """The same choice of a model, of plain scikit-learn classifiers and pipelines as well."""
+
+    @wraps(choose)
+    def chosen(name: Any, target: str) -> Any:
+        return choose(name if name is None or isinstance(name, str) else models.as_label_model(name), target)
+
+    return chosen
+
+
+default_model = _or_classifier(default_model)  # around it: a campaign of our own models is measured and stays the same

@@ -3,6 +3,7 @@
 A new hint is one file and one line here; see docs/label-names.md.
 """
 
+from labelwise._lazy import Registry
 from labelwise.hints.base import PoolHints, learn_hints
 from labelwise.hints.encoder import Encoder
 from labelwise.hints.lexical import Lexical
@@ -11,4 +12,5 @@ from labelwise.hints.semantics import Semantics
 
 __all__ = ["BY_NAME", "Encoder", "Lexical", "OpinionHint", "PoolHints", "Semantics", "learn_hints"]
 
-BY_NAME = {"lexical": Lexical, "semantics": Semantics, "encoder": Encoder, "opinions": OpinionHint}
+BUILT_IN = {"lexical": Lexical, "semantics": Semantics, "encoder": Encoder, "opinions": OpinionHint}
+BY_NAME = Registry(BUILT_IN, "labelwise.hints")

@@ -3,7 +3,7 @@
 A new model is one file and one line here; see docs/add-a-model.md.
 """
 
-from labelwise._lazy import Late, attach
+from labelwise._lazy import Late, Registry, attach
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)  # the names are in __init__.pyi
 
@@ -21,3 +21,4 @@ BY_NAME = {
     "cooccurrence_transfer": Late(__name__, "CooccurrenceTransfer"),
     "latent_factors": Late(__name__, "LatentFactors"),
 }
+BY_NAME = Registry(BY_NAME, "labelwise.models")  # and those of other packages

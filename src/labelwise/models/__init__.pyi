@@ -4,6 +4,7 @@ from labelwise.models.auto_model import AutoModel as AutoModel
 from labelwise.models.auto_model import ModelAverage as ModelAverage
 from labelwise.models.base import LabelModel as LabelModel
 from labelwise.models.binary_relevance import BinaryRelevance as BinaryRelevance
+from labelwise.models.binary_relevance import as_label_model as as_label_model
 from labelwise.models.compressed.model import CompressedLabelGP as CompressedLabelGP
 from labelwise.models.factors.cooccurrence_factors import CooccurrenceFactors as CooccurrenceFactors
 from labelwise.models.factors.cooccurrence_factors import LatentFactors as LatentFactors
@@ -12,6 +13,7 @@ from labelwise.models.hinted import HintedModel as HintedModel
 from labelwise.models.label_gp.model import LabelGP as LabelGP
 from labelwise.models.mixture.model import LabelMixtureGP as LabelMixtureGP
 from labelwise.models.online.model import OnlineBayes as OnlineBayes
+from labelwise.models.scoring import KnownLabels as KnownLabels
 from labelwise.models.semi_supervised import BlockModel as BlockModel
 from labelwise.models.semi_supervised import SemiSupervised as SemiSupervised
 from labelwise.models.targets.model import OrthogonalTargetGP as OrthogonalTargetGP

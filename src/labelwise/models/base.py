@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, Self
 
 import numpy as np
@@ -124,3 +126,20 @@ def _in_the_words_of_sklearn(Y: Any) -> str:
     if values.ndim == 1:
         return f". Only binary classification is supported. The type of the target is {kind or type_of_target(values)}."
     return f". Unknown label type: {kind}" if kind.startswith("continuous") else ""
+
+
+def _keeping_names(check: Callable[..., Any]) -> Callable[..., Any]:
+    """The same check; of a data frame of labels, its columns become `classes_`."""
+
+    @wraps(check)
+    def checked(self: LabelModel, X: Any, Y: Any, observed: Any, *, reset: bool = True, **options: Any) -> Any:
+        found = check(self, X, Y, observed, reset=reset, **options)
+        names = list(getattr(Y, "columns", ())) if reset else []
+        if names and all(isinstance(name, str) for name in names):
+            self.classes_ = np.array(names)
+        return found
+
+    return checked
+
+
+LabelModel._check_training = _keeping_names(LabelModel._check_training)  # type: ignore[method-assign]

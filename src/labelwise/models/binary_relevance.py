@@ -13,15 +13,26 @@ import scipy.sparse as sp
 from joblib import Parallel, delayed
 from scipy.special import expit
 from sklearn.base import clone
+from sklearn.utils.validation import _check_sample_weight
 
 from labelwise.models.base import LabelModel
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.feature_scaling import FeatureScaling, learn_scaling
 from labelwise.numerics.logistic_regression import fit_logistic
-from labelwise.numerics.user_input import check_choices
+from labelwise.numerics.user_input import check_choices, dense_labels
 from labelwise.posterior import LabelPosterior, MarginalPosterior
 
 C = 10.0  # of the default classifier, which then does well on rows of unit length
+
+
+def _or_weighted(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """The same `fit`, with weights of the rows if they are given."""
+
+    def fit_with_weights(self: BinaryRelevance, X: Any, Y: Any, observed: Any = None, sample_weight: Any = None) -> Any:
+        """Fit; `sample_weight` (n,) counts a row as so many. Features are prepared as without weights."""
+        return fit(self, X, Y, observed) if sample_weight is None else self._fit_weighted(X, Y, observed, sample_weight)
+
+    return fit_with_weights
 
 
 @dataclass(eq=False, repr=False)
@@ -81,6 +92,37 @@ class BinaryRelevance(LabelModel):
         else:
             self._fit_clones(_narrow(X), Y, observed, varies)
         return self
+
+    fit = _or_weighted(fit)
+
+    def _fit_weighted(self, X: Any, Y: Any, observed: Any, sample_weight: Any) -> Self:
+        check_choices(self, scale=("auto", "none"))
+        weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)  # (n,)
+        answered = dense_labels(Y, observed)[1].any(axis=1) & (weights > 0)
+        mask = answered[:, None] & dense_labels(Y, observed)[1]
+        X, Y, observed = self._check_training(X, Y, mask)
+        strength = weights[answered, None] * observed  # (n, q)
+        answers, positives = strength.sum(0), (strength * Y).sum(0)
+        self.base_rates_ = (positives + 0.5) / (answers + 1)
+        if (answers == 0).any():
+            self.base_rates_[answers == 0] = self.base_rates_[answers > 0].mean()
+        varies = (Y & observed).any(0) & (~Y & observed).any(0)
+        if self.classifier is None:
+            self._fit_logistic(X, Y, strength, varies)  # type: ignore[arg-type]  # a mask is a weight of 0 or 1
+        else:
+            self._fit_weighted_clones(_narrow(X), Y, strength, varies)
+        return self
+
+    def _fit_weighted_clones(self, X: Any, Y: BoolArray, strength: FloatArray, varies: BoolArray) -> None:
+        template = clone(self.classifier)
+        if "random_state" in template.get_params(deep=False) and self.random_state is not None:
+            template.set_params(random_state=self.random_state)
+        name = f"{template.steps[-1][0]}__sample_weight" if hasattr(template, "steps") else "sample_weight"
+        self.classifiers_ = [None] * self.n_labels_
+        for j in np.flatnonzero(varies):
+            rows = strength[:, j] > 0
+            weight = {name: strength[rows, j]}
+            self.classifiers_[j] = clone(template).fit(X[rows], Y[rows, j].astype(int), **weight)
 
     def _fit_logistic(self, X: Any, Y: BoolArray, observed: BoolArray, varies: BoolArray) -> None:
         self._scaling = learn_scaling(X, self.scale)
@@ -156,3 +198,30 @@ def _positive_probability(classifier: Any, X: Any) -> FloatArray:
     if hasattr(classifier, "predict_proba"):
         return classifier.predict_proba(X)[:, 1]
     return expit(classifier.decision_function(X))
+
+
+def as_label_model(model: Any) -> Any:
+    """A plain scikit-learn classifier, or a pipeline that ends in one, as `BinaryRelevance`: one clone for each label.
+
+    What is a model of label sets already, or no classifier, is given back as it is.
+
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> as_label_model(GaussianNB())
+    BinaryRelevance(classifier=GaussianNB())
+    """
+    if isinstance(model, type) or hasattr(model, "posterior") or not hasattr(model, "fit"):
+        return model
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    if hasattr(last, "posterior"):
+        raise TypeError(
+            f"a pipeline that ends in {type(last).__name__}, which learns all labels at once, cannot be a model: "
+            "prepare the features before they become LabelData, and give the model alone"
+        )
+    if type(last).__name__ == "MultiOutputClassifier":
+        if last is not model:
+            raise TypeError(
+                "let the pipeline end in the classifier that MultiOutputClassifier wraps: it is cloned here"
+            )
+        model = last.estimator
+    can = any(hasattr(model, method) for method in ("predict_proba", "decision_function"))
+    return BinaryRelevance(model) if can else model

@@ -3,7 +3,7 @@
 from functools import partial
 from math import inf
 
-from labelwise._lazy import Late, attach
+from labelwise._lazy import Late, Registry, attach
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)  # the names are in __init__.pyi
 
@@ -32,3 +32,4 @@ BY_NAME = {
     "max_loss": Late(__name__, "SingleLabelLoss"),
     "mean_max_loss": partial(Late(__name__, "SingleLabelLoss"), "predicted"),
 }
+BY_NAME = Registry(BY_NAME, "labelwise.strategies")  # and those of other packages

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from labelwise._lazy import Registry
 from labelwise.data.formats import csv, jsonl, parquet, shards, xmc
 from labelwise.data.formats.arff import files as arff
 from labelwise.data.formats.arff import meka, mulan
@@ -20,7 +21,7 @@ from labelwise.data.vectors import with_encoded, with_vectors
 from labelwise.files import AnyPath, split_name
 from labelwise.records import LabelData, is_frame
 
-BY_NAME: dict[str, ModuleType] = {
+BUILT_IN: dict[str, ModuleType] = {
     "arff": arff,
     "csv": csv,
     "jsonl": jsonl,
@@ -30,6 +31,7 @@ BY_NAME: dict[str, ModuleType] = {
     "meka": meka,
     "shards": shards,
 }
+BY_NAME = Registry(BUILT_IN, "labelwise.formats", lambda entry: entry.load())  # each a module
 NAME_BY_SUFFIX = {
     ".arff": "arff",
     ".csv": "csv",
@@ -138,6 +140,9 @@ def _format_of(path: AnyPath, format: str | None) -> str:
     if suffix in SPREADSHEETS:
         raise ValueError(f"{str(path)!r}: a spreadsheet is not read; save it as .csv, in UTF-8")
     if suffix not in BY_SUFFIX:
+        for name, module in BY_NAME.items():  # of other packages
+            if suffix in getattr(module, "SUFFIXES", ()):
+                return str(name)
         raise ValueError(
             f"the suffix {suffix!r} of {str(path)!r} says no format; known are {', '.join(BY_SUFFIX)}, "
             f"or give format=, one of {', '.join(BY_NAME)}"

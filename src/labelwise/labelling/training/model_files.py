@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from labelwise._lazy import packages_of
 from labelwise.campaign.defaults import default_decision
 from labelwise.campaign.new_labels import GuessingModel
 from labelwise.data.errors import UNREADABLE
@@ -190,7 +191,7 @@ def labeller_of(learner: Learner) -> TrainedLabeller | None:
 
 
 def _is_ours(name: str) -> bool:
-    return name.startswith(OURS) or name in HARMLESS
+    return name.startswith(OURS) or name in HARMLESS or name.partition(".")[0] in packages_of("labelwise.models")
 
 
 def _skops() -> Any:
