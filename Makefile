@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
 PYTEST := $(TEST_ENV) $(BIN)/python -m pytest -n auto --dist worksteal -q
 
-.PHONY: help demo embed test check format bench bench-stale docs-commands lock clean
+.PHONY: help demo embed test check format bench bench-stale newcomer docs docs-commands lock clean
 
 help:
 	@echo "make demo           from tickets to a tagger and a report, in under two minutes"
@@ -17,6 +17,8 @@ help:
 	@echo "make format         let ruff format and sort the sources"
 	@echo "make bench          run every benchmark and save benchmarks/results/*.json"
 	@echo "make bench-stale    list saved results whose code has changed since"
+	@echo "make newcomer       play a newcomer's first ten minutes, and list the waits"
+	@echo "make docs           build the documentation site in site/; open site/index.html"
 	@echo "make docs-commands  write docs/commands.md anew from the commands"
 	@echo "make lock           write requirements.lock anew from the newest versions"
 
@@ -55,6 +57,13 @@ bench: $(STAMP)
 bench-stale: $(STAMP)
 	$(BIN)/python benchmarks/stale.py
 
+newcomer: $(STAMP)
+	$(BIN)/python benchmarks/newcomer.py
+
+docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-docs.lock
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs site
+
 docs-commands: $(STAMP)
 	$(BIN)/python docs/commands.py
 
@@ -65,4 +74,4 @@ lock:
 	rm -rf $(VENV)-lock
 
 clean:
-	rm -rf $(VENV) demo-report .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) demo-report site docs/api .pytest_cache .mypy_cache .ruff_cache
