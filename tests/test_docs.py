@@ -100,8 +100,9 @@ def has_name(dotted: str) -> bool:
         where = where / parts.pop(0)
         found = importlib.import_module(".".join(["labelwise", *where.relative_to(SOURCE).parts]))
     for part in parts:
+        is_offered = part in getattr(found, "__all__", ())
         found = getattr(found, part, None)
-        if found is None or isinstance(found, ModuleType):
+        if found is None or (isinstance(found, ModuleType) and not is_offered):
             return False
     return True
 
