@@ -23,6 +23,7 @@ import pty
 import re
 import select
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -74,7 +75,7 @@ class Terminal:
                 break
         self.steps[name] = round(time.perf_counter() - start, 1)
         print(f"{name}: {self.steps[name]} s", flush=True)
-        if until is None and process.wait() != 0:
+        if (until is None or process.poll() is not None) and process.wait() != 0:
             raise RuntimeError(f"{name} ended with code {process.returncode}:\n{shown}")
         return shown, process
 
@@ -146,7 +147,7 @@ def main() -> None:
         new = ["new", "tickets.db", "--items", "tickets.csv", "--id", "id", "--text", "text", "--labels", "labels.txt"]
         terminal.run("labelwise new", [labelwise, *new])
         shown, server = terminal.run(
-            "labelwise serve", [labelwise, "serve", "tickets.db", "--port", "0"], until=r"http://\S+\s"
+            "labelwise serve", [labelwise, "serve", "tickets.db", "--port", str(free_port())], until=r"http://\S+\s"
         )
         address = re.search(r"http://\S+", shown)
         assert address is not None
@@ -177,6 +178,12 @@ def main() -> None:
             figures | {"wrong_answers": wrong, "answers": len(pressed), "tagged": n_tagged, "seconds": terminal.steps}
         )
     )
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 def stored_labels(path: Path) -> dict[str, list[str]]:

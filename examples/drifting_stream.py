@@ -8,7 +8,8 @@ import numpy as np
 
 import labelwise as lw
 from labelwise.streams import StreamPlan, train_stream
-from labelwise.studies.figures import StreamPanel, as_png, draw_panels
+from labelwise.studies.figures import StreamPanel, draw_panels
+from labelwise.views.plots import as_png
 
 HALF_LIFE = 500  # rows
 
