@@ -10,8 +10,8 @@ import pytest
 from labelwise import Answer, LabelData
 from labelwise.labelling import Project, Service
 from labelwise.labelling.leases import MAKING, MOST_HELD, NOTHING, WITH_OTHERS, held_most
+from labelwise.labelling.texts import Texts
 from labelwise.labelling.web.json_api import _listed
-from labelwise.labelling.web.texts import Texts
 
 LABELS = ("left", "low", "far")
 

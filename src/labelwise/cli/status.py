@@ -118,7 +118,7 @@ def _print(now: Status) -> None:
 
 
 def _print_times(now: Status) -> None:
-    from labelwise.labelling.figures.wording import counted, duration
+    from labelwise.views.wording import counted, duration
 
     typer.echo(f"time spent: {duration(now.seconds)}")
     for each in now.times:

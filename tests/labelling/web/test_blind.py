@@ -12,13 +12,13 @@ import pytest
 from labelling.web.site_client import Person
 from labelwise import Answer, LabelData
 from labelwise.labelling import Project
-from labelwise.labelling.items.blind import HIDDEN
 from labelwise.labelling.items.browse import Browser, ItemSearch
+from labelwise.labelling.texts import ENGLISH
 from labelwise.labelling.web.server import create_app
 
 LABELS = ("left", "low", "far")
 SAID = {"left": True, "low": False, "far": True}
-ESCAPED = HIDDEN.replace("'", "&#39;")
+ESCAPED = str(ENGLISH("browse.others_hidden"))
 
 
 @pytest.fixture(params=["uncertainty", "uncertainty_pairs"])

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from labelling.web.browsing import CHROMIUM, LabellingTab, serving
-from labelwise.labelling.web import texts
-from labelwise.labelling.web.texts import LANGUAGES, TRANSLATED, Texts, read_texts
+from labelwise.labelling import texts
+from labelwise.labelling.texts import LANGUAGES, Texts, read_texts
 
-WEB = Path(texts.__file__).parent
-SCRIPTS = sorted((WEB / "static/label").glob("*.js"))
-SCRIPTS += [WEB / "static" / f"{name}.js" for name in ("outbox", "item", "media", "sweep")]
+LABELLING = Path(texts.__file__).parent
+WEB = LABELLING / "web"
+SCRIPTS = sorted(path for path in (WEB / "static").rglob("*.js") if path.name != "texts.js")
+TEMPLATES = sorted((WEB / "templates").glob("*.jinja"))
 KEYS = "ArrowDown ArrowLeft ArrowRight ArrowUp Backspace Enter Escape PageDown PageUp Tab UpTo Alt"
 NO_TEXTS = {*KEYS.split(), "Mac"}  # literals that look like texts: keys, and what a browser calls a machine
 PLACEHOLDER, TAG = re.compile(r"\{(\w+)\}"), re.compile(r"<[^>]*>")
@@ -36,25 +39,33 @@ def test_every_language_has_all_texts_with_the_same_places_and_tags(language):
     for key, text in english.items():
         assert other[key].strip() and sorted(PLACEHOLDER.findall(other[key])) == sorted(PLACEHOLDER.findall(text)), key
         assert sorted(re.findall(r"<(\w+)", other[key])) == sorted(re.findall(r"<(\w+)", text)), key
-    same = {key for key in english if english[key] == other[key] and TAG.sub("", english[key]).count(" ") > 1}
+    same = {
+        key
+        for key in english
+        if english[key] == other[key] and len(re.findall(r"[^\W\d_]{2,}", key_text(english[key]))) > 2
+    }
     assert same == set(), "sentences that nobody has translated"
     assert not [key for key in english if key.startswith("script.") and "<" in english[key]], (
         "scripts put in plain texts"
     )
 
 
+def key_text(text: str) -> str:
+    return PLACEHOLDER.sub("", TAG.sub("", text))
+
+
 def bare(template: str) -> str:
     """What a template says by itself: without what is filled in, keys, commands and comments."""
     text = re.sub(r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}", "", template, flags=re.DOTALL)
     text = re.sub(r' data-[a-z-]+="[^"]*"', "", text)
-    text = re.sub(r"<(kbd|pre)\b.*?</\1>|<title>|<!doctype html>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<(kbd|pre)\b.*?</\1>|<title>|<!doctype html>|&nbsp;", "", text, flags=re.DOTALL)
     seen = re.findall(r'(?:aria-label|title|placeholder|alt)="([^"]*)"', text)
     return " ".join([TAG.sub(" ", text), *seen]).replace("labelwise", "")
 
 
-@pytest.mark.parametrize("name", sorted({*TRANSLATED, "base.html.jinja"}))
-def test_translated_templates_have_no_text_of_their_own(name):
-    template = (WEB / "templates" / name).read_text(encoding="utf-8")
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name.partition(".")[0])
+def test_templates_have_no_text_of_their_own(path):
+    template = path.read_text(encoding="utf-8")
     assert re.findall(r"[^\W\d_]{2,}", bare(template)) == []
     assert bare('<p title="To go">{{ t("x") }} or stay</p>').split() == ["or", "stay", "To", "go"]  # that it can fail
 
@@ -73,7 +84,7 @@ def literals(script: str) -> list[str]:
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_scripts_of_labelling_have_no_text_of_their_own(script):
+def test_scripts_have_no_text_of_their_own(script):
     assert literals(script.read_text(encoding="utf-8")) == []
     assert literals('tell("Nothing is marked."); say(`waits for the ${x}`);') == [
         "Nothing is marked.",
@@ -83,22 +94,78 @@ def test_scripts_of_labelling_have_no_text_of_their_own(script):
 
 def test_every_text_is_used_and_every_text_used_is_there():
     scripts = "\n".join(path.read_text(encoding="utf-8") for path in SCRIPTS)
-    pages = "\n".join(path.read_text(encoding="utf-8") for path in (WEB / "templates").glob("*.jinja"))
-    code = "\n".join(path.read_text(encoding="utf-8") for path in WEB.glob("*.py"))
-    there = {f"{group}.{name}" for group, entries in read_texts("en").items() for name in entries}
-    named = set(re.findall(r'\bt\("(\w+\.\w+)"', pages)) | set(
-        re.findall(r'texts(?:_of\(request\))?(?:\.plain)?\("(\w+\.\w+)"', code)
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in TEMPLATES)
+    code = "\n".join(
+        path.read_text(encoding="utf-8") for path in LABELLING.rglob("*.py") if path.parent.name != "store"
     )
-    assert named - there == set()
+    there = {f"{group}.{name}" for group, entries in read_texts("en").items() for name in entries}
+    groups = "|".join(read_texts("en"))
+    in_pages = set(re.findall(rf'"((?:{groups})\.\w+)"', "\n".join(re.findall(r"\{[{%].*?[%}]\}", pages))))
+    in_code = set(re.findall(rf'"((?:{groups})\.\w+)"', code))
+    assert {key for key in in_pages | in_code if not key.endswith("_")} - there == set()
     called = {f"script.{name}" for name in re.findall(r'\bt\("(\w+)"', scripts)}
     assert called - there == set()
-    begun = re.findall(r"t\(`(\w+_)\$\{", scripts)
-    in_scripts = {
-        name for name in read_texts("en")["script"] if f'"{name}"' in scripts or name.startswith(tuple(begun))
-    }
-    by_name = {key for key in there if key.startswith(("commands.", "why.", "waiting.", "navigation."))}
-    orders = {"sweep.likely", "sweep.unsure"}
-    assert there - named - {f"script.{name}" for name in in_scripts} - by_name - orders - {"page.language"} == set()
+    begun = [f"script.{name}" for name in re.findall(r"t\(`(\w+_)\$\{", scripts)]
+    begun += re.findall(rf'"((?:{groups})\.\w*)" ~', pages) + re.findall(rf'f"((?:{groups})\.\w*)\{{', code)
+    begun += ["commands.", "reasons.", "numbers.", "messages."]  # read as whole groups
+    in_scripts = {f"script.{name}" for name in read_texts("en")["script"] if f'"{name}"' in scripts}
+    unused = there - in_pages - in_code - in_scripts
+    assert {key for key in unused if not key.startswith(tuple(begun))} == set()
+
+
+SAID_ELSEWHERE = {  # what messages are put together from, by the name of the variable
+    "cure": (
+        "nothing was saved. Undo that answer first, or mark this one as a correction",
+        "an admin adds people on the page People, or by: labelwise user add PROJECT NAME",
+    ),
+    "what": ("is retired and takes no answers", "was merged into 'x'; use that one", "'x'"),
+    "hint": ("; did you mean 'x'?",),
+    "word": ("yes", "no"),
+    "'yes' if value == YES else 'no'": ("yes", "no"),
+}
+OF_COMMANDS = {
+    "check_reach",
+    "__init__",
+    "check_formats",
+    "remove_token",
+    "delete_token",
+}  # functions that no page calls
+
+
+def test_every_message_that_a_page_may_show_has_its_text():
+    raised, unknown = set(), []
+    for place in ("leases", "service", "many_items", "notes", "people", "items/browse", "store/labels"):
+        raised |= {*messages_of(LABELLING / f"{place}.py")}
+    for path in WEB.glob("*.py"):
+        raised |= set() if path.stem in ("reach", "ml_backend") else {*messages_of(path)}
+    assert len(raised) > 70
+    for text in raised:
+        parts = re.split(r"\{(.*?)\}", text)
+        choices = [SAID_ELSEWHERE.get(part, ("'x'",)) if place % 2 else (part,) for place, part in enumerate(parts)]
+        ways = ["".join(each) for each in product(*choices)]
+        unknown += [] if any(Texts("de").message(way) != way for way in ways) else [text]
+    assert unknown == []
+    assert Texts("de").message("there is no such message") == "there is no such message"  # that it can fail
+
+
+def messages_of(path: Path) -> list[str]:
+    """What a module raises to people, with the places of values in braces."""
+    found = []
+    for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) or function.name in OF_COMMANDS:
+            continue
+        for call in ast.walk(function):
+            name = getattr(call.func, "id", "") if isinstance(call, ast.Call) else ""
+            if name in ("ProjectError", "AnswerRefused", "HTTPException"):
+                said = call.args[name == "HTTPException"]
+                parts = said.values if isinstance(said, ast.JoinedStr) else [said]
+                if all(isinstance(part, ast.Constant | ast.FormattedValue) for part in parts):
+                    found.append("".join(_part(part) for part in parts))
+    return found
+
+
+def _part(part: ast.Constant | ast.FormattedValue) -> str:
+    return str(part.value) if isinstance(part, ast.Constant) else f"{{{ast.unparse(part.value)}}}"
 
 
 def test_a_page_comes_in_the_language_of_the_browser_or_the_one_chosen(alone):
@@ -106,7 +173,7 @@ def test_a_page_comes_in_the_language_of_the_browser_or_the_one_chosen(alone):
     assert '<html lang="en">' in alone.get("/label").text
     page = alone.get("/label", headers=german).text
     assert '<html lang="de">' in page and "Ganzer Eintrag" in page and "Whole item" not in page
-    assert '<main id="main">' in page and '<main id="main" lang="en">' in alone.get("/progress", headers=german).text
+    assert "Fortschritt" in alone.get("/progress", headers=german).text
     asked = alone.post("/api/ask", {"items": 1}, **german).json()
     assert asked["questions"][0]["why"].startswith(("Gefragt, weil", "Zufallsanteil", "Beginn", "Noch ist"))
     back = alone.get("/language/de?back=/help", follow_redirects=False)

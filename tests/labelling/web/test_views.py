@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,7 +14,7 @@ import pytest
 
 from labelling.web.site_client import Person
 from labelwise import Answer, LabelData
-from labelwise.labelling import Project
+from labelwise.labelling import Project, texts
 from labelwise.labelling.figures.status import status_of
 from labelwise.labelling.store.trainings import amend_report, last_good
 from labelwise.labelling.web.server import create_app
@@ -124,7 +125,7 @@ def test_a_new_project_has_pages_too(make):
     ("path", "status", "words"),
     [
         ("/nope", 404, "There is no such page."),
-        ("/browse?page=abc", 422, "This was not understood: “page” is wrong (input should be a valid integer"),
+        ("/browse?page=abc", 422, "This was not understood: “page”."),
         ("/browse/item?name=%3Cb%3Enone", 404, "there is no item"),
     ],
 )
@@ -162,7 +163,7 @@ def test_an_item_shows_its_history(admin, busy):
     mine = [event for event in busy.events() if event.item == "p1"]
     assert len(mine) == 2
     for event in mine:
-        assert f"{event.who} answered (no. {event.id}, told)" in page
+        assert f"{event.who} answered (no. {event.id}, told unasked)" in page
     assert "point 1" in page
 
 
@@ -396,5 +397,142 @@ def test_an_admin_assigns_items_and_everybody_sees_their_own(sign_in, project):
     assert "13 items assigned to bob" in send(ann, what="words", words="point 3").text
     for wrong in ({"what": "share", "share": "x"}, {"what": "share", "share": "200"}, {"what": "words", "words": " "}):
         assert send(ann, **wrong).status_code == 400
+    chosen = {"item": ["p1", "p2", "p30"], "person": "bob", "words": "point"}
+    send(ann, what="share", share="0")
+    told = form(ann, "/browse/assign", chosen)
+    assert told.headers["location"] == "/browse?words=point&assigned=3&person=bob"
+    assert (
+        "3 items assigned to bob" in ann.get(told.headers["location"]).text and 'value="p1"' in ann.get("/browse").text
+    )
+    assert project.people.assigned()["bob"].items == 3
+    assert form(ann, "/browse/assign", {"every": "true", "person": "ann", "words": "point 1"}).status_code == 303
+    mine = project.people.assigned()
+    assert mine["ann"].items == 13 and mine["bob"].items == 2  # 1, 10 to 19, 21 and 31, whosoever they were
+    for wrong in ({"person": "bob"}, {"person": "zed", "item": "p1"}):
+        assert form(ann, "/browse/assign", wrong).status_code == 400
+    assert form(bob, "/browse/assign", chosen).status_code == 403 and "/browse/assign" not in bob.get("/browse").text
     assert send(bob, what="share", share="50").status_code == 403
     assert "Assign items" not in bob.get("/people").text
+
+
+# -- German ------------------------------------------------------------------------------------------------------------
+
+
+class Seen(HTMLParser):
+    """What people read on a page: its texts, and the attributes that are read out or shown."""
+
+    READ = ("aria-label", "title", "placeholder", "alt")
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self._silent = 0
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self._silent += tag in ("script", "style", "kbd", "code", "pre")
+        self.texts += [value or "" for name, value in attributes if name in self.READ]
+
+    def handle_endtag(self, tag):
+        self._silent -= tag in ("script", "style", "kbd", "code", "pre")
+
+    def handle_data(self, data):
+        self.texts += [] if self._silent else [data]
+
+
+def bracketed(text: Any) -> Any:
+    """A text with all that is its own in brackets; what is filled in, and tags, stay outside."""
+    if isinstance(text, dict):
+        return {form: bracketed(said) for form, said in text.items()}
+    return re.sub(r"(\{\w+\}|<[^>]*>)|([^{<]+)", lambda found: found[1] or f"⟦{found[2]}⟧", text)
+
+
+def foreign(page: str, names: set[str]) -> list[str]:
+    """Words on a page that come from no file of texts and are no name."""
+    rest = " \n ".join(re.sub("⟦[^⟦⟧]*⟧", " ", text) for text in Seen(page).texts)
+    known = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
+    return re.findall(r"[^\W\d_]{2,}", re.sub(rf"(?<!\w)({known})(?!\w)", " ", rest))
+
+
+@pytest.fixture
+def german(monkeypatch):
+    """German, with what is said by its file in brackets."""
+    read = texts.read_texts
+    marked = {group: {key: bracketed(text) for key, text in entries.items()} for group, entries in read("de").items()}
+    marked["numbers"], marked["script"] = (
+        read("de")["numbers"],
+        {**marked["script"], "quoted": read("de")["script"]["quoted"]},
+    )
+    monkeypatch.setattr(texts, "read_texts", lambda language: marked if language == "de" else read(language))
+    return {"accept-language": "de"}
+
+
+ROUTES_IN_GERMAN = """
+/label /help /sweep /sweep?label=left /sweep?label=nope /progress /browse /browse?view=table /browse?show=uncertain
+/browse?show=disagree&label=left&words=point /browse?words=point&label=left /browse?show=people /browse?label=nope
+/browse?similar=p1 /browse?done=ab&saved=2 /browse?assigned=2&person=ann /browse/item?name=p1 /vocabulary
+/vocabulary/change?what=rename&label=left&to=low /vocabulary/change?what=retire&label=left
+/vocabulary/change?what=merge&label=left&to=low /vocabulary/change?what=merge&label=left&to=left
+/disagreements /disagreements?names=true /notes /notes?every=true /people /nope /browse?page=x
+"""
+
+
+def test_every_page_in_german_has_no_other_text(busy, admin, annotator, german):
+    busy.notes.add("p1", "ann", "point", "label missing")
+    busy.notes.answer(busy.notes.add("p2", "ann", "point").id, "eve", "")
+    busy.add_label("new", like={"left": 0.5}, who="ann")
+    busy.describe_labels({"left": "point"}, who="ann")
+    busy.people.assign_items("ann", ["p1"])
+    names = {
+        "ann",
+        "bob",
+        "eve",
+        "owner",
+        "new",
+        *busy.label_names(),
+        "copy",
+        "labelwise",
+        "English",
+        "UTC",
+        "min",
+        "point",
+    }
+    names |= {"page", "nope", *texts.read_texts("de")["numbers"]["months"].split()} | {
+        f"p{i}" for i in range(40)
+    }  # a field of the form
+    headers = {**german, "accept": "text/html"}
+    assert foreign("<p title='Go on'>⟦Ja⟧ or <kbd>Enter</kbd> ann</p>", names) == ["Go", "on", "or"]  # that it can fail
+    found = {}
+    for person in (admin, annotator):
+        for path in ROUTES_IN_GERMAN.split():
+            page = person.get(path, headers=headers)
+            found[path, person is admin] = foreign(page.text, names)
+            assert "⟦" in page.text and '<html lang="de">' in page.text
+    posts = [
+        ("/browse/bulk", {"item": ["p1", "p5"], "what": "add", "to": "left"}),
+        ("/browse/bulk", {"item": ["p1", "p5"], "what": "remove", "to": "left"}),
+        ("/browse/bulk", {"what": "remove", "to": "left"}),
+        ("/browse/item", {"name": "p1", "yes": "nope"}),
+        ("/vocabulary/add", {"name": "left", "like": "left"}),
+        ("/people/add", {"name": "zoe", "role": "viewer"}),
+        ("/people/add", {"name": "zoe"}),
+        ("/people/change", {"name": "zoe", "what": "link"}),
+        ("/people/change", {"name": "eve", "what": "remove"}),
+        ("/people/assign", {"name": "ann", "what": "share", "share": "20"}),
+        ("/people/assign", {"name": "ann", "what": "words"}),
+        ("/notes", {"number": "999"}),
+        ("/disagreements", {"name": "p1", "yes": "gone"}),
+    ]
+    for place, (path, data) in enumerate(posts):
+        page = admin.client.post(path, data={"csrf": admin.csrf, **data}, headers=headers)
+        found[path, place] = foreign(page.text, {*names, "zoe", "gone"})
+    assert {where: words for where, words in found.items() if words} == {}
+    assert "⟦" in Person(admin.app).get("/enter", headers=headers).text
+
+
+def test_suggestions_and_their_reasons_come_in_german(busy, admin, german):
+    asked = admin.post("/api/ask", {"items": 3}, **german).json()["questions"]
+    reasons = [label["why"] for each in asked for label in each["labels"] if label["why"]]
+    assert all(each["why"].startswith("⟦") for each in asked) and all(why.startswith("⟦") for why in reasons)
+    refused = admin.post("/api/renew", {"lease": "ab"}, **german).json()["detail"]
+    assert refused.startswith("⟦es gibt für ⟧eve⟦ keine Frage"), refused

@@ -14,9 +14,11 @@ from markupsafe import Markup, escape
 
 from labelwise.files import write_text
 from labelwise.labelling.figures.status import LabelStatus, PairFigures, status_of
-from labelwise.labelling.figures.wording import counted, duration, standing_lines, why_no_f1
+from labelwise.labelling.figures.wording import standing_lines, why_no_f1
 from labelwise.labelling.served import ServedProject
+from labelwise.labelling.texts import ENGLISH, Texts
 from labelwise.records.learning_curve import HOUR, LearningCurve
+from labelwise.views.wording import counted, duration
 
 
 def write_report(
@@ -62,35 +64,41 @@ MOST_PEOPLE = 10  # in the table of who agrees with whom
 WIDTH = 640.0  # of every drawing, in its own units; the page scales it
 
 
-def learning_curve(curve: LearningCurve | None) -> Markup | None:
+def learning_curve(curve: LearningCurve | None, t: Texts = ENGLISH) -> Markup | None:
     """The estimated F1 over people's time with its interval, and where more of it is expected to lead."""
     if curve is None or not curve.points:
         return None
     begin, stop = curve.points[-1].seconds, curve.seconds + min(curve.seconds, HOUR)
     ahead = np.linspace(begin, stop, 20) if curve.curves else np.empty(0)
     end = float(max(curve.seconds, ahead.max(initial=0.0)))
-    unit, per_unit = ("hours", 3600.0) if end >= 2 * HOUR else ("minutes", 60.0)
+    unit, per_unit = ("drawn.hours", 3600.0) if end >= 2 * HOUR else ("drawn.minutes", 60.0)
     frame = Frame((0, end / per_unit), (0, 1), height=280)
-    across, up = ([(x, f"{x:g}") for x in ticks(0, top)] for top in (end / per_unit, 1))
-    marks = [frame.axes(across, up, (f"{unit} of people's time", "F1"))]
+    across, up = (ticked(0, top, t) for top in (end / per_unit, 1))
+    marks = [frame.axes(across, up, (t.plain(unit), "F1"))]
     line = [(point.seconds / per_unit, point.f1) for point in curve.points]
     lower, upper = ([(p.seconds / per_unit, getattr(p, side)) for p in curve.points] for side in ("low", "high"))
     marks += [frame.band(lower, upper, "band"), frame.line(line, "curve")]
     last = curve.points[-1]
-    said = f"{last.f1:.2f} ({last.low:.2f} to {last.high:.2f}) after {duration(last.seconds)}"
+    said = _reached(last.f1, last.low, last.high, last.seconds, t)
     if ahead.size:
         low, middle, high = np.quantile(curve.at(ahead), [0.05, 0.5, 0.95], axis=0)
         x = (ahead / per_unit).tolist()
         marks.append(frame.band([*zip(x, low, strict=True)], [*zip(x, high, strict=True)], "band ahead"))
         marks.append(frame.line([line[-1], *zip(x, middle, strict=True)], "curve ahead"))
-        words = f"expected {middle[-1]:.2f} ({low[-1]:.2f} to {high[-1]:.2f}) after {duration(end)}"
+        words = t.plain("drawn.expected_f1", said=_reached(middle[-1], low[-1], high[-1], end, t))
         marks.append(frame.dot(x[-1], middle[-1], 4, words, "dot ahead"))
         said += f"; {words}"
-    marks.append(frame.dot(*line[-1], 5, f"now {said}"))
-    return picture(280, "Estimated F1 on the random share", f"It is {said}.", marks)
+    said = t.plain("drawn.now_f1", said=said)
+    marks.append(frame.dot(*line[-1], 5, said))
+    return picture(280, t.plain("drawn.f1"), f"{said}.", marks)
 
 
-def days_of_answers(days: range, by_person: Mapping[str, Sequence[int]]) -> Markup | None:
+def _reached(f1: float, low: float, high: float, seconds: float, t: Texts) -> str:
+    figures = {"f1": t.number(f1, 2), "low": t.number(low, 2), "high": t.number(high, 2)}
+    return t.plain("drawn.reached", **figures, time=t.duration(seconds))
+
+
+def days_of_answers(days: range, by_person: Mapping[str, Sequence[int]], t: Texts = ENGLISH) -> Markup | None:
     """Bars of the answers per day (or week, or month), by person."""
     if not days:
         return None
@@ -103,12 +111,12 @@ def days_of_answers(days: range, by_person: Mapping[str, Sequence[int]]) -> Mark
     height = 240.0 + 18 * rows
     frame = Frame((0, len(bins)), (0, max(totals)), height=height, bottom=40 + 18 * rows)
     shown = range(0, len(bins), max(1, -(-len(bins) // 8)))
-    across = [(i + 0.5, f"{starts[i]:%d %b}") for i in shown]
-    marks = [frame.axes(across, [(y, f"{y:g}") for y in ticks(0, max(totals))], ("", f"answers per {unit}"))]
+    across = [(i + 0.5, t.day(starts[i])) for i in shown]
+    marks = [frame.axes(across, ticked(0, max(totals), t), ("", t.plain(f"drawn.per_{unit}")))]
     width = (frame.x(1) - frame.x(0)) * 0.8
     below = [0] * len(bins)
     for series, (group, numbers) in enumerate(zip(groups, counts, strict=True)):
-        name = group[0] if series < SERIES else f"{len(group)} others"
+        name = group[0] if series < SERIES else t.plain("drawn.others", count=len(group))
         for i, number in enumerate(numbers):
             if number:
                 top, foot = frame.y(below[i] + number), frame.y(below[i])
@@ -117,12 +125,14 @@ def days_of_answers(days: range, by_person: Mapping[str, Sequence[int]]) -> Mark
                 marks.append(tag("rect", words, **box, class_=f"s{series}"))
                 below[i] += number
         marks += _legend(series, name, frame.left + 190 * (series % 3), height - 18 * (rows - series // 3) + 8)
-    said = f"{counted(sum(totals), 'answer')} by {counted(len(people), 'person', 'people')}"
-    said += f" since {starts[0]:%Y-%m-%d}, at most {max(totals)} per {unit}."
-    return picture(height, "Answers over time", said, marks)
+    number, persons = (
+        t.plain(f"count.{what}", count=n) for what, n in (("answers", sum(totals)), ("people", len(people)))
+    )
+    said = t.plain("drawn.since", answers=number, people=persons, day=f"{starts[0]:%Y-%m-%d}", most=max(totals))
+    return picture(height, t.plain("drawn.over_time"), f"{said} ({t.plain(f'drawn.per_{unit}')}).", marks)
 
 
-def answers_by_label(labels: Sequence[LabelStatus]) -> Markup | None:
+def answers_by_label(labels: Sequence[LabelStatus], t: Texts = ENGLISH) -> Markup | None:
     """For the labels answered most: how often yes, no and unsure."""
     answered = [label for label in labels if label.yes + label.no + label.unsure]
     chosen = sorted(answered, key=lambda label: -(label.yes + label.no + label.unsure))[:MOST_ROWS]
@@ -132,44 +142,50 @@ def answers_by_label(labels: Sequence[LabelStatus]) -> Markup | None:
     rows = []
     for label in chosen:
         parts = [(label.yes, "yes"), (label.no, "no"), (label.unsure, "unsure")]
-        words = f"{label.name}: {label.yes} yes, {label.no} no, {label.unsure} unsure"
-        rows.append((label.name, [(number / most, kind) for number, kind in parts], f"{label.yes} yes", words))
-    left = "" if len(chosen) == len(answered) else f" The {len(chosen)} answered most of {len(answered)}."
-    legend = [("yes", "yes"), ("no", "no"), ("unsure", "unsure")]
-    return _rows_of_bars("Answers per label", f"Most have {most}.{left}", rows, legend)
+        counts = [t.plain(f"script.counted_{kind}", count=number) for number, kind in parts]
+        words = f"{label.name}: {', '.join(counts)}"
+        rows.append((label.name, [(number / most, kind) for number, kind in parts], counts[0], words))
+    said = t.plain("drawn.most", most=most)
+    if len(chosen) < len(answered):
+        said += " " + t.plain("drawn.most_of", shown=len(chosen), answered=len(answered))
+    legend = [(kind, t.plain(f"script.{kind}")) for kind in ("yes", "no", "unsure")]
+    return _rows_of_bars(t.plain("progress.per_label"), said, rows, legend)
 
 
-def expected_finds(labels: Sequence[tuple[str, float]], questions: int) -> Markup | None:
+def expected_finds(labels: Sequence[tuple[str, float]], questions: int, t: Texts = ENGLISH) -> Markup | None:
     """For the labels found most among the next questions: how often yes is expected."""
     if not labels:
         return None
     most = max(number for _, number in labels)
-    rows = [
-        (name, [(number / most, "likely")], f"{number:.1f}", f"{name}: {number:.1f} expected")
-        for name, number in labels
-    ]
-    return _rows_of_bars("Labels expected to be found", f"Among the next {counted(questions, 'question')}.", rows, [])
+    rows = []
+    for name, number in labels:
+        written = t.number(number, 1)
+        words = t.plain("drawn.expected_of", name=name, number=written)
+        rows.append((name, [(number / most, "likely")], written, words))
+    among = t.plain("drawn.among", questions=t.plain("count.questions", count=questions))
+    return _rows_of_bars(t.plain("drawn.expected"), among, rows, [])
 
 
-def calibration_plot(calibration: Mapping[str, Any]) -> Markup | None:
+def calibration_plot(calibration: Mapping[str, Any], t: Texts = ENGLISH) -> Markup | None:
     """How often labels are there, against how likely they were believed to be; on the line, beliefs are right."""
     bins = calibration["bins"]
     if not bins:
         return None
     frame = Frame((0, 1), (0, 1), height=300)
-    steps = [(x, f"{x:g}") for x in ticks(0, 1)]
-    marks = [frame.axes(steps, steps, ("believed probability", "share that is there"))]
+    steps = ticked(0, 1, t)
+    marks = [frame.axes(steps, steps, (t.plain("drawn.believed"), t.plain("drawn.there")))]
     marks.append(frame.line([(0, 0), (1, 1)], "ideal"))
     largest = max(each["entries"] for each in bins)
     for each in bins:
         marks.append(frame.whisker(each["believed"], each["low"], each["high"]))
-        words = f"believed {each['believed']:.2f}, there {each['share']:.2f} of {each['entries']}"
+        figures = {"believed": t.number(each["believed"], 2), "share": t.number(each["share"], 2)}
+        words = t.plain("drawn.bin", **figures, entries=each["entries"])
         marks.append(frame.dot(each["believed"], each["share"], 3 + 5 * (each["entries"] / largest) ** 0.5, words))
-    said = f"Beliefs are off by {calibration['error']:.3f} on average."
-    return picture(300, "Calibration on the random share", said, marks)
+    said = t.plain("drawn.off_by", error=t.number(calibration["error"], 3))
+    return picture(300, t.plain("drawn.calibration"), said, marks)
 
 
-def agreement_table(pairs: Sequence[PairFigures]) -> Markup | None:
+def agreement_table(pairs: Sequence[PairFigures], t: Texts = ENGLISH) -> Markup | None:
     """Who agrees with whom: the share of common answers that are the same, darker where it is higher."""
     if not pairs:
         return None
@@ -188,16 +204,20 @@ def agreement_table(pairs: Sequence[PairFigures]) -> Markup | None:
         marks.append(tag("text", _cut(who, int(side // 9)), x=head, y=26.0, text_anchor="middle", class_="tick"))
         for j, other in enumerate(people):
             agreement = share.get(frozenset((who, other))) if i != j else None
-            marks += _cell(agreement, (left + side * j, 34.0 + 32 * i), (side - 2, 30.0))
+            marks += _cell(agreement, (left + side * j, 34.0 + 32 * i), (side - 2, 30.0), t)
     worst = min(pairs, key=lambda pair: pair.share)
-    said = f"Least between {worst.first} and {worst.second}: {100 * worst.share:.0f} % of {worst.both} common answers."
-    return picture(height, "Agreement between people", said, marks)
+    said = t.plain("drawn.least", first=worst.first, second=worst.second, share=_common(worst, t))
+    return picture(height, t.plain("drawn.agreement"), said, marks)
 
 
-def _cell(pair: PairFigures | None, corner: tuple[float, float], size: tuple[float, float]) -> list[Markup]:
+def _common(pair: PairFigures, t: Texts) -> str:
+    return t.plain("drawn.common", percent=t.number(100 * pair.share), both=pair.both)
+
+
+def _cell(pair: PairFigures | None, corner: tuple[float, float], size: tuple[float, float], t: Texts) -> list[Markup]:
     shade = "none" if pair is None else f"a{min(int(10 * pair.share), 9)}"
-    words = "no common answers" if pair is None else f"{100 * pair.share:.0f} % of {pair.both} common answers"
-    name = "" if pair is None else f"{pair.first} and {pair.second}: "
+    words = t.plain("drawn.none_common") if pair is None else _common(pair, t)
+    name = "" if pair is None else f"{pair.first}, {pair.second}: "
     box = {"x": corner[0], "y": corner[1], "width": size[0], "height": size[1], "rx": 3}
     marks = [tag("rect", tag("title", name + words), **box, class_=f"cell {shade}")]
     if pair is not None:
@@ -367,6 +387,15 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
     step = next(factor * size for factor in (1, 2, 5, 10) if factor * size >= rough * (1 - 1e-9))
     first = -(-low // step)
     return [round(number * step, 10) for number in range(int(first), int(high / step + 1e-9) + 1)]
+
+
+def ticked(low: float, high: float, t: Texts) -> list[tuple[float, str]]:
+    """Ticks with their texts.
+
+    >>> ticked(0, 1, Texts("de"))[:2]
+    [(0.0, '0'), (0.2, '0,2')]
+    """
+    return [(x, t.number(x, len(f"{x:g}".partition(".")[2]))) for x in ticks(low, high)]
 
 
 def _floor_log10(value: float) -> int:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from math import isinf
 from typing import TYPE_CHECKING, Any
 
-from labelwise.views.wording import counted, duration
+from labelwise.labelling.texts import ENGLISH, Texts
+from labelwise.views.wording import counted
 
 if TYPE_CHECKING:
     from labelwise.records.learning_curve import IntervalEstimate, Outlook
@@ -14,33 +15,29 @@ if TYPE_CHECKING:
 SHOWN = 5  # names in a sentence
 
 
-def miss_line(misses: Any) -> str:
+def miss_line(misses: Any, t: Texts = ENGLISH) -> str:
     """How often somebody misses labels: `PersonMisses` in a sentence.
 
     >>> from types import SimpleNamespace
     >>> miss_line(SimpleNamespace(who="ann", found=66, missed=9, rate=0.124, low=0.07, high=0.19))
     'ann missed 9 of 75 labels when picking, as far as checked: about 12 % (7 to 19 %)'
     """
-    rate, low, high = (f"{100 * value:.0f}" for value in (misses.rate, misses.low, misses.high))
-    checked = counted(misses.found + misses.missed, "label")
-    about = f"about {rate} % ({low} to {high} %)"
-    return f"{misses.who} missed {misses.missed:,} of {checked} when picking, as far as checked: {about}"
+    checked = t.plain("count.labels", count=misses.found + misses.missed)
+    rate, low, high = (t.number(100 * value) for value in (misses.rate, misses.low, misses.high))
+    figures = {"missed": misses.missed, "labels": checked, "rate": rate, "low": low, "high": high}
+    return t.plain("figures.missed", who=misses.who, **figures)
 
 
-def encoding_line(encoding: Mapping[str, Any] | None) -> str | None:
+def encoding_line(encoding: Mapping[str, Any] | None, t: Texts = ENGLISH) -> str | None:
     """How far the vectors of the texts are; None where there is nothing to wait for.
 
     >>> encoding_line({"done": 1200, "of": 8000, "trouble": None})
-    '1200 of 8000 texts have vectors; until all have, the model learns from words'
+    '1,200 of 8,000 texts have vectors; until all have, the model learns from words'
     """
     if encoding is None or (encoding["done"] == encoding["of"] and not encoding["trouble"]):
         return None
-    why = (
-        f"no more are made: {encoding['trouble']}"
-        if encoding["trouble"]
-        else "until all have, the model learns from words"
-    )
-    return f"{encoding['done']} of {encoding['of']} texts have vectors; {why}"
+    key = "figures.vectors_stopped" if encoding["trouble"] else "figures.vectors"
+    return t.plain(key, done=encoding["done"], of=encoding["of"], trouble=encoding["trouble"])
 
 
 def opinion_line(judged: Mapping[str, Any]) -> str:
@@ -84,7 +81,7 @@ def left_out(labels: Sequence[str], of: int) -> str:
     return f"{sentence}: {names}; --every-label includes {them}"
 
 
-def why_no_f1(f1: Mapping[str, Any] | None) -> str:
+def why_no_f1(f1: Mapping[str, Any] | None, t: Texts = ENGLISH) -> str:
     """Why there is no estimate yet.
 
     >>> why_no_f1({"f1": None, "items": 1, "found": 2, "needed": 20})
@@ -93,13 +90,16 @@ def why_no_f1(f1: Mapping[str, Any] | None) -> str:
     'not yet: 13 random items, 20 are needed; no label was found among the random answers yet'
     """
     if f1 is None:
-        return "not yet: it needs answers to random questions, and a trained model"
-    waits = [f"{counted(f1['items'], 'random item')}, {f1['needed']} are needed"] if f1["items"] < f1["needed"] else []
-    waits += [] if f1["found"] else ["no label was found among the random answers yet"]
-    return f"not yet: {'; '.join(waits or ['nothing was answered that a model could learn from'])}"
+        return t.plain("figures.not_yet", why=t.plain("figures.f1_needs"))
+    items, waits = t.plain("count.random_items", count=f1["items"]), []
+    if f1["items"] < f1["needed"]:
+        waits.append(t.plain("figures.f1_few", items=items, needed=f1["needed"]))
+    if not f1["found"]:
+        waits.append(t.plain("figures.f1_none_found"))
+    return t.plain("figures.not_yet", why="; ".join(waits or [t.plain("figures.f1_nothing")]))
 
 
-def roughly(seconds: float) -> str:
+def roughly(seconds: float, t: Texts = ENGLISH) -> str:
     """A time that is only expected, in round figures.
 
     >>> roughly(70), roughly(23 * 60), roughly(5900), roughly(40 * 3600 + 900)
@@ -107,10 +107,10 @@ def roughly(seconds: float) -> str:
     """
     minutes = seconds / 60
     step = next(size for limit, size in ((20, 1), (60, 5), (600, 10), (float("inf"), 60)) if minutes < limit)
-    return duration(60 * max(step * round(minutes / step), step))
+    return t.duration(60 * max(step * round(minutes / step), step))
 
 
-def to_target(f1: float, more: IntervalEstimate | None) -> str:
+def to_target(f1: float, more: IntervalEstimate | None, t: Texts = ENGLISH) -> str:
     """How much more time it takes to reach an F1.
 
     >>> from labelwise.records.learning_curve import IntervalEstimate as E
@@ -127,22 +127,24 @@ def to_target(f1: float, more: IntervalEstimate | None) -> str:
     >>> to_target(0.8, None)
     'not known yet how long it takes to reach F1 0.80'
     """
-    goal, never = f"F1 {f1:.2f}", "perhaps it is never reached"
+    goal = f"F1 {t.number(f1, 2)}"
     if more is None:
-        return f"not known yet how long it takes to reach {goal}"
+        return t.plain("figures.goal_unknown", goal=goal)
     if isinf(more.low):
-        return f"{goal} is not in sight: it takes more than ten times the time so far, or is never reached"
+        return t.plain("figures.goal_far", goal=goal)
+    least = roughly(more.low, t) if more.low else "0 min"
     if isinf(more.value):
-        return f"not known yet how long it takes to reach {goal}: {roughly(more.low)} or more; {never}"
+        return t.plain("figures.goal_or_more", goal=goal, least=least)
+    if more.high == 0:
+        return t.plain("figures.goal_reached", goal=goal)
+    most = "" if isinf(more.high) else roughly(more.high, t)
     if more.value == 0:
-        left = f"; {never}" if isinf(more.high) else f"; at most {roughly(more.high)} more"
-        return f"{goal} is reached" if more.high == 0 else f"{goal} is probably reached{left}"
-    least = roughly(more.low) if more.low else "0 min"
-    spread = f"{least} or more; {never}" if isinf(more.high) else f"{least} to {roughly(more.high)}"
-    return f"about {roughly(more.value)} more to reach {goal} ({spread})"
+        return t.plain("figures.goal_probably" if most else "figures.goal_perhaps", goal=goal, most=most)
+    key = "figures.goal_about" if most else "figures.goal_about_or_more"
+    return t.plain(key, goal=goal, time=roughly(more.value, t), least=least, most=most)
 
 
-def saving(standing: Mapping[str, Any]) -> str:
+def saving(standing: Mapping[str, Any], t: Texts = ENGLISH) -> str:
     """The time that the strategy saves against random questions, or why that is not known.
 
     >>> saving({"saved": {"value": 0.38, "low": -0.1, "high": 0.6}})
@@ -156,16 +158,15 @@ def saving(standing: Mapping[str, Any]) -> str:
     """
     saved = standing.get("saved")
     if saved is None:
-        return "not known: all questions so far were random"
-    doubt = "; noise may explain it" if saved["low"] <= 0 <= saved["high"] else ""
-    if saved["value"] < 0:
-        value, low, high = (f"{-100 * saved[name]:.0f} %" for name in ("value", "high", "low"))
-        return f"none: it takes {value} longer than random questions ({low} to {high}){doubt}"
-    value, low, high = (f"{100 * saved[name]:.0f} %" for name in ("value", "low", "high"))
-    return f"{value} of the time of random questions ({low} to {high}){doubt}"
+        return t.plain("figures.saving_unknown")
+    ends = ("value", "high", "low") if saved["value"] < 0 else ("value", "low", "high")
+    sign = -100 if saved["value"] < 0 else 100
+    value, low, high = (t.number(sign * saved[name]) for name in ends)
+    said = t.plain("figures.saving_none" if sign < 0 else "figures.saving", value=value, low=low, high=high)
+    return t.plain("figures.doubt", said=said) if saved["low"] <= 0 <= saved["high"] else said
 
 
-def standing_lines(standing: Mapping[str, Any] | None, outlook: Outlook | None = None) -> list[str]:
+def standing_lines(standing: Mapping[str, Any] | None, outlook: Outlook | None = None, t: Texts = ENGLISH) -> list[str]:
     """What the random questions show: the strategy, the time it saves, what more time brings, and whether to stop.
 
     >>> gain = {"value": 0.031, "low": -0.01, "high": 0.07}
@@ -180,30 +181,32 @@ def standing_lines(standing: Mapping[str, Any] | None, outlook: Outlook | None =
         return []
     lines, gain = [], standing.get("over_random")
     if gain is not None:
-        lines.append(f"strategy: {_points(gain)} over random questions that took as long {_spread(gain)}")
+        lines.append(t.plain("figures.strategy", points=_points(gain, t), spread=_spread(gain, t)))
     if standing.get("per_doubling") is not None:  # there is an estimate
-        lines.append(f"saving: {saving(standing)}")
+        lines.append(t.plain("figures.saves", saving=saving(standing, t)))
         ahead = None if outlook is None or outlook.next_hour is None else vars(outlook.next_hour)
-        lines.append(f"next hour: {'not known yet' if ahead is None else f'{_points(ahead)} {_spread(ahead)}'}")
+        brings = t.plain("figures.unknown") if ahead is None else f"{_points(ahead, t)} {_spread(ahead, t)}"
+        lines.append(t.plain("figures.next_hour", brings=brings))
     if outlook is not None and outlook.target_f1 is not None:
-        lines.append(f"goal: {to_target(outlook.target_f1, outlook.to_target)}")
-    lines += [_sweep_line(each) for each in standing.get("sweeps", ())[:1]]
-    return [*lines, f"advice: {standing['advice']}"]
+        lines.append(t.plain("figures.goal", reached=to_target(outlook.target_f1, outlook.to_target, t)))
+    lines += [_sweep_line(each, t) for each in standing.get("sweeps", ())[:1]]
+    return [*lines, t.plain("figures.advice", advice=t.message(standing["advice"]))]
 
 
-def _sweep_line(worth: Mapping[str, Any]) -> str:
+def _sweep_line(worth: Mapping[str, Any], t: Texts = ENGLISH) -> str:
     """What a page of a sweep is expected to bring.
 
     >>> _sweep_line({"label": "rare", "found": 5.6, "seconds": 15.0, "times": 3.14})
     'sweep: “rare” is worth a sweep, about 6 items with it on a page of 15 s, 3.1 times what whole items bring'
     """
-    page = f"about {counted(worth['found'], 'item')} with it on a page of {duration(worth['seconds'])}"
-    return f"sweep: “{worth['label']}” is worth a sweep, {page}, {worth['times']:.1f} times what whole items bring"
+    items, page = t.plain("count.items", count=round(worth["found"])), t.duration(worth["seconds"])
+    times = t.number(worth["times"], 1)
+    return t.plain("figures.sweep", label=worth["label"], items=items, page=page, times=times)
 
 
-def _points(gain: Mapping[str, float]) -> str:
-    return f"{100 * gain['value']:+.1f} points of F1"
+def _points(gain: Mapping[str, float], t: Texts) -> str:
+    return t.plain("figures.points", points=t.number(100 * gain["value"], 1, "+"))
 
 
-def _spread(gain: Mapping[str, float]) -> str:
-    return f"({100 * gain['low']:+.1f} to {100 * gain['high']:+.1f})"
+def _spread(gain: Mapping[str, float], t: Texts) -> str:
+    return t.plain("figures.spread", **{name: t.number(100 * gain[name], 1, "+") for name in ("low", "high")})

@@ -19,8 +19,6 @@ from labelwise.labelling.training.chance import is_shared
 if TYPE_CHECKING:
     from labelwise.labelling.items.browse import ItemSearch
 
-HIDDEN = "Others' answers are hidden until you have given yours."
-
 
 @dataclass(frozen=True, eq=False)
 class Hidden:

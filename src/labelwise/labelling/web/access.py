@@ -19,7 +19,7 @@ from labelwise.labelling.people import SESSION_SECONDS, User, check_local
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.web.reach import host_name
 from labelwise.labelling.web.site import Site, limiter_keys
-from labelwise.labelling.web.texts import TRANSLATED, texts_of
+from labelwise.labelling.web.texts import texts_of
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf"
@@ -137,13 +137,17 @@ def check_origin(request: Request) -> None:
 def render(
     request: Request, template: str, status: int = 200, *, title: str | None = None, **values: Any
 ) -> HTMLResponse:
-    """A page from a template of `templates/`, with what the layout needs: navigation, who is signed in, the token."""
-    site, user = site_of(request), getattr(request.state, "user", None)
+    """A page from a template of `templates/`, with what the layout needs: navigation, who is signed in, the token.
+
+    What went wrong, `trouble`, is said in the language of the page.
+    """
+    site, user, texts = site_of(request), getattr(request.state, "user", None), texts_of(request)
+    if values.get("trouble"):
+        values["trouble"] = texts.message(values["trouble"])
     page = site.templates.get_template(template)
     hidden = () if user is None else _hidden_pages(user)
     text = page.render(
-        t=texts_of(request),
-        is_translated=template in TRANSLATED,
+        t=texts,
         navigation=[address for address in site.navigation if address not in hidden],
         here=request.url.path,
         back=_address(request) if request.method == "GET" else "/",

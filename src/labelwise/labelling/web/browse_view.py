@@ -12,20 +12,22 @@ from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, Field
 
 from labelwise.labelling.errors import ProjectError
-from labelwise.labelling.items.blind import HIDDEN
 from labelwise.labelling.items.browse import SAID_KINDS, SHOWS, Browser, FoundItem, ItemSearch
 from labelwise.labelling.many_items import MOST_ITEMS
 from labelwise.labelling.notes import KINDS as NOTE_KINDS
 from labelwise.labelling.people import User
 from labelwise.labelling.records import IN_WORDS
-from labelwise.labelling.web.access import CurrentUser, TheProject, project_of, render, site_of, trouble_of
+from labelwise.labelling.texts import Texts
+from labelwise.labelling.web.access import AdminUser, CurrentUser, TheProject, project_of, render, site_of, trouble_of
 from labelwise.labelling.web.label_view import shown_item
+from labelwise.labelling.web.texts import texts_of
 from labelwise.records.asking import Answer
 
 SNIPPET = 280  # characters of a text in the list
 TABLE_PAGE, TABLE_SNIPPET = 50, 90  # items on a page of the table, and characters of a text
 SHOWN_LABELS = 12  # of each kind in the list
 SHOWN_SIMILAR = 5  # items beside one
+NOT_SEARCHED = {"page", "done", "saved", "assigned", "person"}  # of the form: which page, and what was just done
 router = APIRouter(include_in_schema=False)
 
 
@@ -42,13 +44,15 @@ class SearchForm(BaseModel):
     page: int = Field(1, ge=1, le=10**9)
     done: str = Field("", pattern="^[0-9a-f]{0,64}$")
     saved: int = Field(0, ge=0, le=10**9)
+    assigned: int = Field(0, ge=0, le=10**9)
+    person: str = Field("", max_length=200)
 
     def search(self) -> ItemSearch:
         return ItemSearch(self.words, self.label or None, self.said, self.who or None, self.show, self.similar or None)
 
     def query(self) -> str:
         """The same search as an address, without the page."""
-        said = self.model_dump(include={*SearchForm.model_fields} - {"page", "done", "saved"}, exclude_defaults=True)
+        said = self.model_dump(include={*SearchForm.model_fields} - NOT_SEARCHED, exclude_defaults=True)
         return urlencode({key: value for key, value in said.items() if value})
 
 
@@ -62,7 +66,10 @@ class BulkForm(SearchForm):
     token: str = Field("", pattern="^[0-9a-f]{0,64}$")
 
     def names(self, browser: Browser, viewer: str | None) -> list[str]:
-        return browser.names_found(self.search(), viewer) if self.every else list(dict.fromkeys(self.item))
+        names = browser.names_found(self.search(), viewer) if self.every else list(dict.fromkeys(self.item))
+        if not names:
+            raise ProjectError("no item is chosen; check some, or choose all that were found")
+        return names
 
 
 class Correction(BaseModel):
@@ -112,7 +119,7 @@ def browse(request: Request, user: CurrentUser, browser: TheBrowser, asked: Anno
         saids=SAID_KINDS,
         query=asked.query(),
         most=SHOWN_LABELS,
-        hidden=HIDDEN,
+        assignable=[each.name for each in browser.project.people.all()] if user.is_admin else [],
         trouble=trouble,
     )
 
@@ -128,8 +135,6 @@ def ask_about_bulk(
     trouble, preview, names = None, None, []
     try:
         names = asked.names(browser, viewer_of(user))
-        if not names:
-            raise ProjectError("no item is chosen; check some, or choose all that were found")
         preview = project.many.preview(user.name, asked.to, asked.what == "add", names)
     except ProjectError as error:
         trouble = trouble_of(error)
@@ -162,6 +167,16 @@ def save_bulk(
 def undo_bulk(user: CurrentUser, project: TheProject, asked: Annotated[BulkForm, Form()]) -> Response:
     project.many.take_back(user.name, asked.token)
     return RedirectResponse(f"/browse?{asked.query()}", 303)
+
+
+@router.post("/browse/assign")
+def assign(
+    request: Request, user: AdminUser, project: TheProject, browser: TheBrowser, asked: Annotated[BulkForm, Form()]
+) -> Response:
+    """Give the chosen items to a person, besides what they have, and come back to the list."""
+    number = project.people.assign_items(asked.person, asked.names(browser, None))
+    told = urlencode({"assigned": number, "person": asked.person})
+    return RedirectResponse(f"/browse?{asked.query()}&{told}", 303)
 
 
 @router.get("/browse/item")
@@ -206,7 +221,7 @@ def _item_page(request: Request, browser: Browser, name: str, trouble: str | Non
         labels=labels,
         shown=_shown(request, found.name, found.content),
         events=[(each, when(each.at)) for each in reversed(found.events)],
-        hidden=HIDDEN,
+        reasons={each.reason: _reason(each.reason, texts_of(request)) for each in found.events},
         notes=[(note, when(note.at)) for note in browser.project.notes.all(found.name)],
         note_kinds=NOTE_KINDS,
         mine={each.name: each.votes[user.name] for each in found.labels if user.name in each.votes},
@@ -214,6 +229,16 @@ def _item_page(request: Request, browser: Browser, name: str, trouble: str | Non
         more_similar=f"/browse?{urlencode({'similar': found.name})}",
         trouble=trouble,
     )
+
+
+def _reason(reason: str, texts: Texts) -> str:
+    """Why an answer was given, in words; a reason that has none as it is.
+
+    >>> _reason("cold start", Texts("de")), _reason("new one", Texts("de"))
+    ('Anfang', 'new one')
+    """
+    words: str = texts.groups["reasons"].get(reason.replace(" ", "_"), reason)
+    return words
 
 
 def viewer_of(user: User) -> str | None:

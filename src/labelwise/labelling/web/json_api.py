@@ -16,10 +16,11 @@ from labelwise.labelling.records import Lease, Verified
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.store.labels import read_labels
 from labelwise.labelling.store.trainings import last_good
+from labelwise.labelling.texts import Texts
 from labelwise.labelling.training.locks import worker_is_running
 from labelwise.labelling.web.access import CurrentUser, TheProject
 from labelwise.labelling.web.label_view import shown_question
-from labelwise.labelling.web.texts import Texts, TheTexts
+from labelwise.labelling.web.texts import TheTexts
 from labelwise.records.asking import Timing
 
 router = APIRouter(
@@ -229,9 +230,8 @@ def answer(body: AnsweredQuestion, user: CurrentUser, project: TheProject, texts
     receipt, leases = project.service.answer_and_ask_about_items(
         body.lease, body.values, user.name, body.items, timing=body.taken(), verified=body.further()
     )
-    return Saved(
-        event=receipt.event, notices=list(receipt.notices), **_listed(project, user.name, leases, body.have, texts)
-    )
+    notices = [texts.message(each) for each in receipt.notices]
+    return Saved(event=receipt.event, notices=notices, **_listed(project, user.name, leases, body.have, texts))
 
 
 @router.post("/answer_item", responses=REFUSED)
@@ -241,9 +241,8 @@ def answer_item(body: AnsweredItem, user: CurrentUser, project: TheProject, text
     receipt, leases = project.service.answer_item_and_ask_about_items(
         body.lease, body.values, user.name, body.items, whole=body.whole, timing=body.taken()
     )
-    return Saved(
-        event=receipt.event, notices=list(receipt.notices), **_listed(project, user.name, leases, body.have, texts)
-    )
+    notices = [texts.message(each) for each in receipt.notices]
+    return Saved(event=receipt.event, notices=notices, **_listed(project, user.name, leases, body.have, texts))
 
 
 @router.post("/skip", responses=REFUSED)
@@ -297,7 +296,7 @@ def _listed(project: ServedProject, who: str, leases: list[Lease], have: list[st
         "questions": _shown(project, new, texts),
         "yours": [lease.token for lease in leases],
         "waiting": None if leases else texts.plain(f"waiting.{_waiting(project, who)}"),
-        "limit": held_most(len(leases)),
+        "limit": None if (limit := held_most(len(leases))) is None else texts.message(limit),
     }
 
 

@@ -34,10 +34,11 @@ from labelwise.labelling.items.pictures import (
 from labelwise.labelling.records import Lease, Settings
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.store.trainings import last_good
+from labelwise.labelling.texts import ENGLISH, Texts
 from labelwise.labelling.training.derived import derived_path
 from labelwise.labelling.web.access import CurrentUser, TheProject, render
-from labelwise.labelling.web.texts import LANGUAGES, Texts, TheTexts
-from labelwise.records.asking import CONTROL, START_REASON, WORTH_ASKING, Suggestion
+from labelwise.labelling.web.texts import TheTexts
+from labelwise.records.asking import BY_MODEL, BY_NAME, BY_RATE, CONTROL, START_REASON, WORTH_ASKING, Suggestion
 
 MOST_ALSO = 3  # labels that are asked about once more: as many as one look takes in
 CHOSEN = {  # why a strategy asks about an item, by the beginning of its name: a text of the group "why"
@@ -47,6 +48,7 @@ CHOSEN = {  # why a strategy asks about an item, by the beginning of its name: a
     "balanced_pairs": "balanced",
     "random": "by_chance",
 }
+SOURCES = {BY_MODEL: "by_model", BY_NAME: "by_name", BY_RATE: "by_rate"}  # what speaks for a label
 WHY = {CONTROL: "control", START_REASON: "start", "cold start": "cold_start", "overlap": "overlap"}
 router = APIRouter(include_in_schema=False)
 
@@ -89,7 +91,7 @@ def shown_question(
     whole: Lease | None = None,
     *,
     is_repeated: bool = False,
-    texts: Texts | None = None,
+    texts: Texts = ENGLISH,
 ) -> dict[str, Any]:
     """A leased question as the page gets it; plain text throughout, the page escapes it.
 
@@ -102,11 +104,11 @@ def shown_question(
     return {
         "lease": lease.token,
         "item": question.item,
-        "labels": _shown_labels(question.labels, beliefs, lease.reasons),
-        "whole": [] if is_repeated else None if whole is None else _whole_labels(whole, lease, by_chance),
+        "labels": _shown_labels(question.labels, beliefs, lease.reasons, texts),
+        "whole": [] if is_repeated else None if whole is None else _whole_labels(whole, lease, by_chance, texts),
         "also": list(lease.verify),
         "reason": question.reason,
-        "why": why_asked(lease, settings, texts or Texts(LANGUAGES[0])),
+        "why": why_asked(lease, settings, texts),
         "expires_at": lease.expires_at,
         "show": {
             **shown_item(question.item, lease.content, settings.features),
@@ -116,18 +118,18 @@ def shown_question(
 
 
 def _shown_labels(
-    names: Iterable[str], beliefs: Mapping[str, float], reasons: Mapping[str, Suggestion]
+    names: Iterable[str], beliefs: Mapping[str, float], reasons: Mapping[str, Suggestion], texts: Texts
 ) -> list[dict[str, Any]]:
     """Labels with their probabilities and, of those that there are beliefs of, why."""
-    why = {name: each.why for name, each in reasons.items() if name in beliefs}
+    why = {name: why_suggested(each, texts) for name, each in reasons.items() if name in beliefs}
     return [{"name": name, "p": _rounded(beliefs.get(name)), "why": why.get(name)} for name in names]
 
 
-def _whole_labels(whole: Lease, asked: Lease, by_chance: bool) -> list[dict[str, Any]]:
+def _whole_labels(whole: Lease, asked: Lease, by_chance: bool, texts: Texts) -> list[dict[str, Any]]:
     """All open labels of an item, and those asked about, whether they are open or not."""
     names = dict.fromkeys([*whole.question.labels, *asked.question.labels])
     beliefs = {} if by_chance else {**asked.beliefs, **whole.beliefs}
-    return _shown_labels(names, beliefs, {**asked.reasons, **whole.reasons})
+    return _shown_labels(names, beliefs, {**asked.reasons, **whole.reasons}, texts)
 
 
 def why_asked(lease: Lease, settings: Settings, texts: Texts) -> str:
@@ -138,6 +140,16 @@ def why_asked(lease: Lease, settings: Settings, texts: Texts) -> str:
     name = settings.strategy.removesuffix("_pairs")
     because = texts.plain(f"why.{CHOSEN.get(name, 'strategy')}", name=name.replace("_", " "))
     return texts.plain("why.asked", because=because, number=lease.rank + 1)
+
+
+def why_suggested(suggested: Suggestion, texts: Texts) -> str:
+    """What speaks for a label, and by which words of the item.
+
+    >>> why_suggested(Suggestion("sports", 0.62, "name", ("goal", "match")), ENGLISH)
+    'by its name: goal, match'
+    """
+    source = texts.plain(f"why.{SOURCES.get(suggested.source, 'by_source')}", source=suggested.source)
+    return f"{source}: {', '.join(suggested.words)}" if suggested.words else source
 
 
 def shown_item(name: str, content: Any, features: Mapping[str, Any]) -> dict[str, Any]:

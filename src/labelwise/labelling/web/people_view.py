@@ -10,7 +10,6 @@ from fastapi.responses import Response
 
 from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.figures.status import person_days, status_of
-from labelwise.labelling.figures.wording import counted
 from labelwise.labelling.items.browse import Browser, ItemSearch
 from labelwise.labelling.people import ADMIN, ANNOTATOR, LINK_SECONDS, ROLES, User
 from labelwise.labelling.web.access import (
@@ -22,6 +21,7 @@ from labelwise.labelling.web.access import (
     site_of,
     trouble_of,
 )
+from labelwise.labelling.web.texts import texts_of
 
 router = APIRouter(include_in_schema=False)
 Name = Annotated[str, Form(max_length=200)]
@@ -98,7 +98,7 @@ def assign(
             number = project.people.assign_items(name, Browser(project).names_found(search))
     except ProjectError as error:
         return _page(request, user, project, trouble_of(error))
-    return _page(request, user, project, notice=f"{counted(number, 'item')} assigned to {name}.")
+    return _page(request, user, project, notice=texts_of(request)("people.assigned", count=number, name=name))
 
 
 def _page(

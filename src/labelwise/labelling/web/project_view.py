@@ -21,17 +21,19 @@ from labelwise.labelling.figures.report import (
     learning_curve,
 )
 from labelwise.labelling.figures.status import NEXT, status_of
-from labelwise.labelling.figures.wording import counted
 from labelwise.labelling.items.browse import Browser
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.store.labels import check_name, read_changes, read_labels
 from labelwise.labelling.store.schema import NO, YES
+from labelwise.labelling.texts import ENGLISH, Texts
 from labelwise.labelling.web.access import AdminUser, CurrentUser, TheProject, render, trouble_of
 from labelwise.labelling.web.browse_view import TheBrowser, when
+from labelwise.labelling.web.texts import TheTexts, texts_of
 from labelwise.records.labels import Label
 
 LISTED = 50  # changes shown, the latest first
 CHANGES = ("rename", "merge", "retire")
+NAMED = 5  # labels in a sentence
 DAYS_LISTED = 31  # in the table; the picture has them all
 router = APIRouter(include_in_schema=False)
 
@@ -44,19 +46,19 @@ Lines = Annotated[str, Form(max_length=100_000)]
 
 
 @router.get("/progress")
-def progress(request: Request, user: CurrentUser, project: TheProject) -> Response:
+def progress(request: Request, user: CurrentUser, project: TheProject, texts: TheTexts) -> Response:
     now = status_of(project, recount=False).seen_by(None if user.is_admin else user.name)
     latest = [(day, place) for place, day in enumerate(now.days) if any(row[place] for row in now.by_person.values())]
     return render(
         request,
         "progress.html.jinja",
         now=now,
-        curve=learning_curve(now.curve),
-        days=days_of_answers(now.days, now.by_person),
-        by_label=answers_by_label(now.labels),
-        calibration=None if now.calibration is None else calibration_plot(now.calibration),
-        agreement=agreement_table(now.pairs),
-        expected=expected_finds(now.following.labels, now.following.number),
+        curve=learning_curve(now.curve, texts),
+        days=days_of_answers(now.days, now.by_person, texts),
+        by_label=answers_by_label(now.labels, texts),
+        calibration=None if now.calibration is None else calibration_plot(now.calibration, texts),
+        agreement=agreement_table(now.pairs, texts),
+        expected=expected_finds(now.following.labels, now.following.number, texts),
         listed_days=[(_date(day), place) for day, place in reversed(latest[-DAYS_LISTED:])],
         trained_at=None if now.trained_at is None else when(now.trained_at),
         ahead=NEXT,
@@ -87,17 +89,20 @@ class LabelsPage:
         return RedirectResponse("/vocabulary", 303)
 
     def show(self, trouble: str | None = None, filled: Mapping[str, str] | None = None) -> Response:
+        texts = texts_of(self.request)
         names, yes, no, _ = self.browser.label_counts()
         with self.project.store.reading() as connection:
             changes, labels = read_changes(connection), read_labels(connection)
-        said = [(when(each["at"]), each["who"], _in_words(each["what"], each["detail"])) for each in reversed(changes)]
+        said = [
+            (when(each["at"]), each["who"], _in_words(each["what"], each["detail"], texts)) for each in changes[::-1]
+        ]
         return render(
             self.request,
             "labels.html.jinja",
             400 if trouble else 200,
             labels=list(zip(names, yes.tolist(), no.tolist(), strict=True)),
             meanings={name: Label(name) for name in names} | {label.name: label for label in self.project.labels()},
-            starts={name: _hint(said) for name, said in labels.starts.items()},
+            starts={name: _hint(said, texts) for name, said in labels.starts.items()},
             implies_parent=self.project.implies_parent,
             guidelines=self.project.guidelines(),
             changes=said[:LISTED],
@@ -160,7 +165,7 @@ def guidelines(user: AdminUser, page: ThePage, text: Lines = "") -> Response:
 def ask_about_change(user: AdminUser, page: ThePage, what: Asked, label: Asked, to: Asked = "") -> Response:
     """Say what a change would do before it is done."""
     try:
-        effects = effects_of(page.browser, what, label, to.strip())
+        effects = effects_of(page.browser, what, label, to.strip(), texts_of(page.request))
     except ProjectError as error:
         return page.show(trouble_of(error))
     return render(page.request, "change.html.jinja", what=what, label=label, to=to.strip(), effects=effects)
@@ -193,39 +198,35 @@ def _shares(lines: str) -> dict[str, float]:
     return shares
 
 
-def _hint(said: dict[str, dict[str, float]]) -> str:
+def _hint(said: dict[str, dict[str, float]], t: Texts) -> str:
     ((kind, figures),) = said.items()
     if kind == "like":
-        return ", ".join(f"{100 * share:.0f} % of “{name}”" for name, share in figures.items())
-    return ", ".join(f"{counted(number, 'item')} with “{name}”" for name, number in figures.items())
+        parts = [t.plain("labels.share_of", share=t.number(100 * share), label=name) for name, share in figures.items()]
+    else:
+        parts = [t.plain("labels.items_with", count=round(number), label=name) for name, number in figures.items()]
+    return ", ".join(parts)
 
 
-def _in_words(what: str, detail: dict[str, Any]) -> str:
+def _in_words(what: str, detail: dict[str, Any], t: Texts = ENGLISH) -> str:
     """A change as a sentence."""
     if what == "add labels":
-        names = detail["names"]
-        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-        return f"added {', '.join(f'“{name}”' for name in names[:5])}{more}"
+        names, more = detail["names"], len(detail["names"]) - NAMED
+        said = ", ".join(t.plain("script.quoted", text=name) for name in names[:NAMED])
+        return t.plain("changes.added_more" if more > 0 else "changes.added", names=said, more=more)
     if what == "describe labels":
-        return f"described {counted(len(detail['labels']), 'label')}"
+        return t.plain("changes.described", labels=t.plain("count.labels", count=len(detail["labels"])))
     if what == "add items":
-        return f"added {counted(detail['number'], 'item')}"
+        return t.plain("changes.added_items", items=t.plain("count.items", count=detail["number"]))
     if what == "imply parents":
-        return "let labels imply their parents" if detail["implies_parent"] else "let labels imply nothing"
-    sentence = {
-        "add opinions": "added opinions of “{source}”",
-        "remove opinions": "removed opinions of “{source}”",
-        "rename label": "renamed “{old}” to “{new}”",
-        "merge labels": "merged “{source}” into “{target}”",
-        "retire label": "retired “{name}”",
-    }.get(what, what)
-    return sentence.format(**detail)
+        return t.plain("changes.implied" if detail["implies_parent"] else "changes.implied_nothing")
+    key = what.replace(" ", "_")
+    return t.plain(f"changes.{key}", **detail) if key in t.groups["changes"] else what
 
 
 # -- what a change of the labels would do ------------------------------------------------------------------------------
 
 
-def effects_of(browser: Browser, what: str, label: str, to: str = "") -> list[str]:
+def effects_of(browser: Browser, what: str, label: str, to: str = "", t: Texts = ENGLISH) -> list[str]:
     """Sentences on what renaming, merging or retiring a label does; an error if it cannot be done.
 
     Parameters
@@ -234,36 +235,32 @@ def effects_of(browser: Browser, what: str, label: str, to: str = "") -> list[st
     what : "rename", "merge" or "retire"
     label : a label in use
     to : the new name, or the label to merge into
+    t : the language
     """
     names, yes, no, codes = browser.label_counts()
     check_change(what)
     column = _column(names, label)
-    has = f"“{label}” is known to be present on {_items(yes[column])} and absent on {_items(no[column])}."
+    has = t.plain("effects.has", label=label, yes=_items(yes[column], t), no=_items(no[column], t))
     if what == "rename":
         if check_name(to) in names:
             raise ProjectError(f"there is a label {to!r} already; merge {label!r} into it instead")
-        return [has, f"All of it stays, under the name “{to}”. Exports and predictions use the new name from then on."]
+        return [has, t.plain("effects.renamed", to=to)]
     if what == "retire":
         if len(names) == 1:
             raise ProjectError(f"label {label!r} is the last one; a project needs at least one")
-        return [
-            has,
-            "Nobody is asked about it any more; it is not learnt, predicted or exported with the labels.",
-            "Its answers are kept with the history, but no longer used.",
-        ]
+        return [has, t.plain("effects.not_asked"), t.plain("effects.kept")]
     other = _column(names, to)
     if other == column:
         raise ProjectError(f"label {label!r} cannot be merged into itself")
     mine, theirs = codes[:, column], codes[:, other]
+    gained = [_items(((mine == code) & (theirs < 0)).sum(), t) for code in (YES, NO)]
+    against = _items(((mine == YES) & (theirs == NO)).sum(), t)
     return [
         has,
-        f"“{to}” is known to be present on {_items(yes[other])} and absent on {_items(no[other])}.",
-        f"Each person's answers about “{label}” become answers about “{to}”: yes to either is yes. "
-        f"So “{to}” gains {_items(((mine == YES) & (theirs < 0)).sum())} as present and "
-        f"{_items(((mine == NO) & (theirs < 0)).sum())} as absent.",
-        f"On {_items(((mine == YES) & (theirs == NO)).sum())} “{label}” is present and “{to}” is absent: "
-        "a person who answered both now counts as yes, and the majority of people decides.",
-        f"“{label}” is not asked about any more. This cannot be taken back.",
+        t.plain("effects.has", label=to, yes=_items(yes[other], t), no=_items(no[other], t)),
+        t.plain("effects.merged", label=label, to=to, yes=gained[0], no=gained[1]),
+        t.plain("effects.against", label=label, to=to, items=against),
+        t.plain("effects.gone", label=label),
     ]
 
 
@@ -279,5 +276,5 @@ def _column(names: tuple[str, ...], label: str) -> int:
     return names.index(label)
 
 
-def _items(number: int | np.integer) -> str:
-    return counted(int(number), "item")
+def _items(number: int | np.integer, t: Texts) -> str:
+    return t.plain("count.items_dative", count=int(number))

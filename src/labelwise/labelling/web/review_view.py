@@ -126,7 +126,6 @@ def _notes_page(request: Request, project: TheProject, every: bool, trouble: str
         400 if trouble else 200,
         rows=[(note, *_moments(note)) for note in reversed(found)],
         every=every,
-        kinds=KINDS,
         trouble=trouble,
     )
 

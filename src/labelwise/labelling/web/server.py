@@ -121,29 +121,30 @@ def _error_response(request: Request, error: Exception) -> Response:
 
 def _ask_to_sign_in(request: Request, _: Exception) -> Response:
     if request.url.path.startswith("/api/"):
-        return JSONResponse({"detail": "nobody is signed in here"}, 401)
+        return JSONResponse({"detail": texts.texts_of(request).message("nobody is signed in here")}, 401)
     return RedirectResponse("/enter", 303)
 
 
 def _project_error(request: Request, error: Exception) -> Response:
     """What a project cannot do, in its own words; where the database is, and what it said, is for the log alone."""
     status = next(status for kind, status in STATUS_OF.items() if isinstance(error, kind))
-    message = str(error)
+    message, said = str(error), texts.texts_of(request).message
     if isinstance(error, StoreError):
         _log.warning("%s %s: %s", request.method, request.url.path, error)
         message = error.public
     if _wants_page(request):
-        return _error_page(request, status, message)
-    return JSONResponse({"detail": message}, status)
+        return _error_page(request, status, said(message))
+    return JSONResponse({"detail": said(message)}, status)
 
 
 def _http_error(request: Request, error: Exception) -> Response:
     """An address that is none, or something that is not allowed."""
     assert isinstance(error, HTTPException)
-    if _wants_page(request):
-        message = "there is no such page" if error.detail == "Not Found" else str(error.detail)
-        return _error_page(request, error.status_code, message)
-    return JSONResponse({"detail": error.detail}, error.status_code, headers=error.headers)
+    said, wants_page = texts.texts_of(request).message, _wants_page(request)
+    detail = "there is no such page" if wants_page and error.detail == "Not Found" else str(error.detail)
+    if wants_page:
+        return _error_page(request, error.status_code, said(detail))
+    return JSONResponse({"detail": said(detail)}, error.status_code, headers=error.headers)
 
 
 def _wants_page(request: Request) -> bool:
@@ -162,10 +163,8 @@ def _invalid_request(request: Request, error: Exception) -> Response:
     """Where a request is wrong and why; what was sent is not sent back, it may be anything."""
     assert isinstance(error, RequestValidationError)
     if _wants_page(request):
-        wrong = [
-            f"“{each['loc'][-1]}” is wrong ({each['msg'][:1].lower()}{each['msg'][1:]})" for each in error.errors()
-        ]
-        return _error_page(request, 422, f"this was not understood: {', '.join(wrong)}")
+        fields = ", ".join(f"“{each['loc'][-1]}”" for each in error.errors())
+        return _error_page(request, 422, texts.texts_of(request).plain("page.not_understood", fields=fields))
     problems = [{name: each[name] for name in ("loc", "msg", "type")} for each in error.errors()]
     return Response(json.dumps({"detail": problems}), 422, media_type="application/json")  # ASCII: half characters too
 

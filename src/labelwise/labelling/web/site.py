@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from labelwise.labelling.figures.wording import (
-    counted,
-    duration,
     encoding_line,
     miss_line,
     standing_lines,
@@ -106,7 +104,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = {each.__name__: each for each in (counted, duration, encoding_line, miss_line, standing_lines, why_no_f1)}
+    filters = {each.__name__: each for each in (encoding_line, miss_line, standing_lines, why_no_f1)}
     templates.filters |= filters
     return templates
 

@@ -1,5 +1,7 @@
 // Check boxes of a list of items: all on the page at once, and how many are chosen.
-"use strict";
+
+import { t } from "./texts.js";
+
 const form = document.getElementById("bulk");
 const page = document.getElementById("whole-page");
 if (form && page) {
@@ -10,7 +12,7 @@ if (form && page) {
     page.checked = chosen === boxes.length;
     page.indeterminate = chosen > 0 && chosen < boxes.length;
     for (const box of [page, ...boxes]) box.disabled = every.checked;
-    document.getElementById("chosen").textContent = every.checked ? "all that were found" : chosen ? `${chosen} chosen` : "";
+    document.getElementById("chosen").textContent = every.checked ? t("bulk_every") : chosen ? t("bulk_chosen", { count: chosen }) : "";
   };
   page.addEventListener("change", () => {
     for (const box of boxes) box.checked = page.checked;
