@@ -20,6 +20,8 @@ sys.path.insert(0, str(Path(__file__).parent / "_peers"))
 from peer_tables import table
 from peer_tables import tables as of_peers
 
+from labelwise import Costs
+
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 ARENA_METRICS = ("macro_roc_auc", "macro_f1", "precision_at_1_3", "macro_average_precision")
@@ -279,6 +281,28 @@ def _yes(value: bool, word: str = "yes") -> str:
     return word if value else "no"
 
 
+def of_hours(figures: dict[str, Any]) -> Tables:
+    """Hours of a person who reads short texts, for what the usual way reaches: median over sets, and the worst set."""
+    prices = Costs.named("short_text:mid")
+    ways = {
+        "usual": "300 random items, one logistic regression per label",
+        "random": "random items, the default model",
+        "default": "the default campaign",
+        "named": "the default campaign, labels with names that mean something",
+        "named_embedded": "the same with vectors of a small language model beside the words",
+    }
+    rows = []
+    for arm, title in ways.items():
+        hours = []
+        for row in figures["arms"]["default" if arm == "usual" else arm].values():
+            items, picked, *_ = row["usual"]
+            whole = (items * float(prices.whole_item()) + picked * float(prices.pick)) / 3600
+            share = 1.0 if arm == "usual" else row["by_list"]["short_text:mid"]
+            hours.append(float("inf") if share is None else share * whole)
+        rows.append([title, str(len(hours)), f"{median(hours):.1f} h", f"{max(hours):.1f} h"])
+    return {"hours": table(["to be as good as the usual way", "sets", "median", "worst"], rows)}
+
+
 def of_papers(saved: Mapping[str, dict[str, Any]]) -> Tables:
     """Every paper's claims, the count of verdicts, and the macro-F1 of figure 5 of the second paper."""
     found = {f"claims {name}": _claims(content["claims"]) for name, content in saved.items()}
@@ -308,6 +332,7 @@ def _by_set(exhibits: list[dict[str, Any]], start: str) -> str:
 
 
 PAGES: dict[str, tuple[tuple[str, Callable[[dict[str, Any]], Tables]], ...]] = {
+    "../README.md": (("time_saving", of_hours),),
     "peers.md": (("peers", of_peers),),
     "simulate.md": (("arena", of_arena),),
     "study.md": (
