@@ -223,7 +223,7 @@ class Story:
         item = f"item {self.rng.randrange(ITEMS)}"
         names = project.label_names()
         values = self._values(self.rng.sample(names, self.rng.randint(1, len(names))))
-        answer = Answer(item, values, correction=True)  # type: ignore[arg-type]  # None is unsure
+        answer = Answer(item, values, correction=True)  # None is unsure
         sent = Sent(who, item, "answer", sent_values(values))
         receipt = self._sending(sent, lambda: project.service.tell([answer], who)[0])
         if not receipt.repeated:  # else it stood already

@@ -375,7 +375,7 @@ class Person(threading.Thread):
                 time.sleep(0.05)
                 continue
             if status == 200:
-                return json.loads(reply)  # type: ignore[no-any-return]  # our own reply
+                return json.loads(reply)
             if status in (401, 403):
                 self.sign_in()
             elif status in (503, 429):

@@ -252,7 +252,7 @@ def read_events(connection: sa.Connection) -> list[Stored]:
     query = sa.text("SELECT id, who, item, kind, asked, reason, lease, undoes FROM events ORDER BY id")
     return [
         # a row has the columns in the order of the record
-        Stored(row.id, row.who, items[row.item], *row[3:8], values.get(row.id, {}), times.get(row.id))  # type: ignore[arg-type]
+        Stored(row.id, row.who, items[row.item], *row[3:8], values.get(row.id, {}), times.get(row.id))
         for row in connection.execute(query)
     ]
 

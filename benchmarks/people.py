@@ -89,7 +89,7 @@ class Person(threading.Thread):
                 reply = self.line.getresponse()
                 text = reply.read().decode()
                 if reply.status == 200:
-                    return json.loads(text)  # type: ignore[no-any-return]  # our own reply
+                    return json.loads(text)
                 self.refused.append(f"{reply.status} {text[:200]}")
                 return {"questions": []}
             except (OSError, http.client.HTTPException):

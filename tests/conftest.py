@@ -2,9 +2,11 @@
 
 import os
 import signal
+from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.testing
 from hypothesis import settings
 
 # `make test` draws the same examples every time, so that a change is judged by what it changes. `make check` draws new
@@ -24,6 +26,14 @@ def own_cache(tmp_path_factory):
         cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         patch.setenv("MPLCONFIGDIR", os.environ.get("MPLCONFIGDIR") or str(Path(cache) / "matplotlib"))  # has the fonts
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_built_once():
+    """The runner of Typer builds all commands at every call, which takes longer than most of them run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.testing, "_get_command", cache(typer.testing._get_command))
         yield
 
 

@@ -41,7 +41,7 @@ def on_workers():
     return cluster
 
 
-@pytest.mark.parametrize("seed", rest_slow(range(2000, 2012), 4))
+@pytest.mark.parametrize("seed", rest_slow(range(2000, 2012), 2))
 def test_picks_on_a_cluster_are_those_of_brute_force(client, on_workers, seed):
     brute, matrix, settings, _ = rivals(seed, n=90)
     n = 12  # ends before the last positive gain
@@ -60,6 +60,7 @@ def large_pool():
     return F, rng.uniform(0.1, 1, 400)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deadly", rest_slow([120, 30]))  # in the first walk over the 80 blocks, and in a later one
 def test_a_worker_killed_while_it_reads_changes_nothing(client, on_workers, tmp_path, deadly):
     F, noise = large_pool()
@@ -204,7 +205,7 @@ def assert_bits(one, other, X):
     assert one.n_seen_ == other.n_seen_
 
 
-@pytest.mark.parametrize("observed", [False, True])
+@pytest.mark.parametrize("observed", rest_slow([True, False]))
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize(
     "settings",

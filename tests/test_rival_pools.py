@@ -20,7 +20,7 @@ from rest_slow import rest_slow
 from rival_brute import CRITERIA, Brute, asked, campaign_over, in_another_process, rivals
 
 
-@pytest.mark.parametrize("part", rest_slow(range(8), 2))
+@pytest.mark.parametrize("part", rest_slow(range(8)))
 def test_picks_in_several_calls_are_those_of_brute_force(part):
     for seed in range(12 * part, 12 * part + 12):
         brute, matrix, settings, rng = rivals(seed)

@@ -43,7 +43,7 @@ class Page:
         self.cookies: dict[str, str] = {}
         self.given = {"lease": "none", "item": "0", "label": "left", "event": "1"}
         self.loop = asyncio.new_event_loop()
-        anyio.to_thread.run_sync = _at_once  # type: ignore[assignment]  # in this thread, where it is traced
+        anyio.to_thread.run_sync = _at_once  # in this thread, where it is traced
 
     def send(self, method: str, address: str, body: bytes, kind: bytes) -> tuple[int, bytes]:
         """One request; its status and what came back. An error inside the application comes through."""

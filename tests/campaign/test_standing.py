@@ -34,12 +34,15 @@ def campaign(n_items=120, share=0.5, seed=0):
     return truth, AnswerArrays(rows, labels, truth[rows, labels], random)
 
 
+def above_half(beliefs):
+    return beliefs.probabilities() > 0.5
+
+
 def judge(truth, told, learn, seed=0, seconds=None, unit="s"):
     X = np.arange(N)[:, None].astype(float)
-    decide = lambda beliefs: beliefs.probabilities() > 0.5  # noqa: E731 - a rule in a line
     seconds = np.ones(told.rows.size) if seconds is None else seconds
     spent = Spent(0, 0, 0, float(seconds.sum()), unit)
-    return measure_standing(told, spent, seconds, X, learn, decide, np.random.default_rng(seed))
+    return measure_standing(told, spent, seconds, X, learn, above_half, np.random.default_rng(seed))
 
 
 def test_no_item_is_judged_by_a_model_that_learnt_from_it():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import json
+import shutil
 import sqlite3
 
 import numpy as np
@@ -35,14 +36,23 @@ MADE = ["--items", "docs.csv", "--text", "body", "--labels", "labels.txt"]
 MADE += ["--control", "0.2", "--model", "binary_relevance"]
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """Items, labels, and a project p.db."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory):
+    tmp_path = tmp_path_factory.mktemp("made")
     rows = [f"d{n},{text},{'red;' if text.startswith('red') else ''}" for n, text in enumerate(TEXTS)]
     (tmp_path / "docs.csv").write_text("id,body,tags\n" + "\n".join(rows) + "\n", encoding="utf-8")
     (tmp_path / "labels.txt").write_text("red\nvehicle\nodd; name, this\n", encoding="utf-8")
-    run("new", "p.db", *MADE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        run("new", "p.db", *MADE)
+    return tmp_path
+
+
+@pytest.fixture
+def folder(made_once, tmp_path, monkeypatch):
+    """Items, labels, and a project p.db."""
+    shutil.copytree(made_once, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 

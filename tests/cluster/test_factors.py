@@ -64,6 +64,7 @@ def test_many_sparse_features_by_conjugate_gradients(client, monkeypatch):
     assert_close(model.fit(X, Y), there, 1e-4)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_changes_nothing(client, kill_at):
     X, Y, counts = problem()
     model = CooccurrenceFactors(cooccurrence=counts, **SETTINGS)

@@ -23,7 +23,7 @@ def blocks(factor, size=400, **settings):
     return information.LowRankBlocks(information.array_blocks(factor, 0.3, size=size), **settings)
 
 
-@pytest.mark.parametrize("criterion", ["mi", "entropy", "mi_fixed_rest"])
+@pytest.mark.parametrize("criterion", rest_slow(["mi", "entropy", "mi_fixed_rest"]))
 @pytest.mark.parametrize("size", rest_slow([400, 20]))  # 150 blocks are 19 groups, which each worker has in two tasks
 def test_picks_are_those_of_one_machine(client, factor, size, criterion):
     rng = np.random.default_rng(1)

@@ -20,6 +20,7 @@ from labelwise.labelling.store.engine import read_value
 from rest_slow import rest_slow
 
 _numbers = itertools.count()
+SETTINGS = {"model": "binary_relevance", "strategy": "uncertainty", "ready": 10}
 
 
 # What has a database runs in a file, and in `make check` on PostgreSQL with the collation C, too; tests of the store
@@ -73,8 +74,7 @@ def everywhere(request) -> str:
     return place_of_project(request, request.param)
 
 
-@pytest.fixture
-def pool() -> LabelData:
+def forty_points() -> LabelData:
     """Forty items in the plane with three labels, none known."""
     X = np.random.default_rng(0).standard_normal((40, 2))
     items = [f"point {i}" for i in range(40)]
@@ -84,14 +84,18 @@ def pool() -> LabelData:
 
 
 @pytest.fixture
+def pool() -> LabelData:
+    return forty_points()
+
+
+@pytest.fixture
 def make(tmp_path, pool):
     """Make a project of the pool; settings by name, `at` another location than a file."""
     made = []
 
     def make_project(at: str | None = None, data: LabelData = pool, **settings) -> Project:
         where = at or str(tmp_path / f"made-{next(_numbers)}.db")
-        settings = {"model": "binary_relevance", "strategy": "uncertainty", "ready": 10, **settings}
-        made.append(Project.create(where, data, **settings))
+        made.append(Project.create(where, data, **SETTINGS | settings))
         return made[-1]
 
     yield make_project

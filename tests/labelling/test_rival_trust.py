@@ -393,6 +393,7 @@ def busy(project: Project) -> None:
     project.merge_labels("low", "left")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("into", rest_slow(["sqlite", "postgresql"]))
 def test_a_restored_project_exports_the_same(make, location, into, place, tmp_path):
     project = make(location, data=small(), strategy="uncertainty_pairs", overlap=2)
@@ -457,7 +458,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", rest_slow(FAULTS, 3))
 def test_verify_finds_what_was_done_to_the_tables(answered, location, fault):
     run("verify", location)
     execute(location, *FAULTS[fault])
@@ -469,13 +470,16 @@ def test_verify_finds_what_was_done_to_the_tables(answered, location, fault):
 
 @pytest.mark.parametrize(
     "changed",
-    [
-        "UPDATE event_values SET value = 1 - value WHERE event = 3 AND label = 2",
-        "UPDATE events SET reason = 'settled' WHERE id = 3",
-        "UPDATE events SET at = at + 0.001 WHERE id = 4",
-        "UPDATE items SET content = '\"other\"' WHERE id = 2",
-        "DELETE FROM event_values WHERE event = 4 AND label = 1",
-    ],
+    rest_slow(
+        [
+            "UPDATE event_values SET value = 1 - value WHERE event = 3 AND label = 2",
+            "UPDATE items SET content = '\"other\"' WHERE id = 2",
+            "UPDATE events SET reason = 'settled' WHERE id = 3",
+            "UPDATE events SET at = at + 0.001 WHERE id = 4",
+            "DELETE FROM event_values WHERE event = 4 AND label = 1",
+        ],
+        2,
+    ),
 )
 def test_the_digest_of_a_backup_finds_a_value_turned_round(answered, location, tmp_path, changed):
     copy = tmp_path / "copy.db"

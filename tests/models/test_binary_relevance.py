@@ -1,6 +1,7 @@
 """BinaryRelevance: each label against scikit-learn, constants by formula, and a posterior that waits."""
 
 import warnings
+from typing import ClassVar
 
 import joblib
 import numpy as np
@@ -30,7 +31,7 @@ def problem():
 class Noting(ClassifierMixin, BaseEstimator):
     """A classifier that notes how many rows it is asked about."""
 
-    asked: list[int] = []  # noqa: RUF012 - shared by all clones on purpose
+    asked: ClassVar[list[int]] = []  # shared by all clones on purpose
 
     def fit(self, X, y):
         self.rate_ = y.mean()

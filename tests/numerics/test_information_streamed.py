@@ -22,6 +22,7 @@ from labelwise.numerics.information import (
 )
 from labelwise.numerics.information.blocks import Bounds, Refresh, Wanted, refresh_block
 from labelwise.numerics.information.blocks import News as BlockNews
+from rest_slow import rest_slow
 
 CRITERIA = ("mi", "entropy", "mi_fixed_rest")
 NOISE = 0.1
@@ -59,9 +60,9 @@ def all_bounds(state):
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", rest_slow([np.float32, np.float64]))
 @pytest.mark.parametrize("kind", ["plain", "decaying", "sparse"])
-@pytest.mark.parametrize("size", [40, 5])  # one block to a group, and several
+@pytest.mark.parametrize("size", rest_slow([5, 40]))  # several blocks to a group, and one
 def test_picks_are_those_of_the_engine_in_memory(size, kind, dtype, criterion):
     F = pool(kind, dtype=dtype)
     truth = greedy_information(LowRank(F, NOISE), 60, criterion=criterion)
@@ -80,8 +81,8 @@ def test_sizes_of_blocks_and_of_what_is_held_do_not_matter(size, n_candidates):
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("size", [40, 5])
+@pytest.mark.parametrize("dtype", rest_slow([np.float32, np.float64]))
+@pytest.mark.parametrize("size", rest_slow([5, 40]))
 def test_of_twins_the_first_is_picked(size, dtype, criterion):
     F = pool("twins", dtype=dtype)
     truth = greedy_information(LowRank(F, NOISE), 80, criterion=criterion)
@@ -287,7 +288,7 @@ def elsewhere(function, tasks):
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("kind", ["plain", "twins", "sparse"])
-@pytest.mark.parametrize("size", [40, 5])
+@pytest.mark.parametrize("size", rest_slow([5, 40]))
 def test_blocks_may_be_worked_on_elsewhere_and_in_any_order(size, kind, criterion):
     F = pool(kind, dtype=np.float32)
     truth = greedy_information(LowRank(F, NOISE), 50, criterion=criterion)

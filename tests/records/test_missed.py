@@ -12,7 +12,10 @@ from labelwise.records.missed import MIN_CHANCE, PRIOR_WEIGHT, USUAL_MISS_RATE
 def integrated(missed, found, prior):
     """Mean of the posterior of a rate: prior times likelihood, by quadrature."""
     weight = beta(PRIOR_WEIGHT * prior, PRIOR_WEIGHT * (1 - prior)).pdf
-    likelihood = lambda rate: weight(rate) * rate**missed * (1 - rate) ** found  # noqa: E731 - a formula in a line
+
+    def likelihood(rate):
+        return weight(rate) * rate**missed * (1 - rate) ** found
+
     return quad(lambda rate: rate * likelihood(rate), 0, 1)[0] / quad(likelihood, 0, 1)[0]
 
 

@@ -36,10 +36,10 @@ def worth_sweeping(
     """Labels of which a page of the least certain items brings more for a person's time than whole items, most first.
 
     What an answer tells is measured by p (1 − p), for a belief p: nothing where the model is sure. With u as its sum
-    over some items, they bring log(1 + u / (1 + n)), where n items are known to have the label: a rare label gains
-    most, and the tenth item of a page less than the first. As many whole items as fit in the time bring what an
-    open item has in the mean, and also labels that were never seen: the chance of one is the share of the fully
-    answered items whose label no other has (Good and Turing).
+    over some items, they bring log(1 + u / (1 + n)), where n items are known to have the label. A rare label gains
+    most, and the tenth item of a page less than the first. As many whole items as fit in the time bring what an open
+    item has in the mean, and also labels that were never seen. The chance of one is the share of the fully answered
+    items whose label no other has (Good and Turing).
 
     Not worth a page are labels of which less than one item is expected there, and those that are not `learnt` (q,),
     because all items have them equally likely. Empty where labels have prices, and before an item is answered in full.

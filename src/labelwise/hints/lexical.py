@@ -19,8 +19,9 @@ from labelwise.records.labels import Label
 class Lexical:
     """How much of an item is words of the label: stems of its name, aliases, keywords and, for half, its description.
 
-    The score is X W with X (n, d) the tf-idf of the items in rows of unit length and W (d, q) sparse: 1 where the stem
-    of a feature is one of the label's, ½ where it only begins with it. A word that several labels have counts less.
+    The score is X W with X (n, d) the tf-idf of the items in rows of unit length and W (d, q) sparse. W is 1 where the
+    stem of a feature is one of the label's, ½ where it only begins with it. A word that several labels have counts
+    less.
     """
 
     def fit(self, pool: PoolWords, labels: Sequence[Label]) -> FittedLexical:

@@ -28,7 +28,7 @@ def picks_of_item(of_item: ItemVotes, since: Mapping[str, int]) -> Counts:
 
     Several labels in a person's first answer, verified ones included, were picked. It was checked where the person said
     more of the item later (labels to verify, corrections), or where somebody else answered. It was also checked where
-    it came after the first event by which the person verified labels, which is in `since`: what was likely was then
+    it came after the first event by which the person verified labels, which is in `since`. What was likely was then
     picked, or asked about, unless the item is of the random share. What came with the item does not count.
     """
     unread = of_item.given | of_item.swept  # nobody picked these

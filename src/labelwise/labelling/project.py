@@ -180,9 +180,9 @@ class Project(ServedProject):
     def _repr_html_(self) -> str:
         return self.status().as_html(f"Project {self.store.shown}")
 
-    def status(self, **goals: float | None) -> Status:
-        """What `labelwise status` shows; the goals `target_f1` and `worth_an_hour` may be others than the project's."""
-        return status_of(self, **goals)  # type: ignore[arg-type]
+    def status(self, *, target_f1: float | None = None, worth_an_hour: float | None = None) -> Status:
+        """What `labelwise status` shows; the goals may be others than the project's."""
+        return status_of(self, target_f1=target_f1, worth_an_hour=worth_an_hour)
 
     def learner(self) -> Learner:
         """Features, votes and campaign, read from the store now."""

@@ -288,8 +288,8 @@ class Event:
 class Predictions:
     """Label sets (n, q) and probabilities (n, q) of items, by name, and how many answers the model had not learnt.
 
-    `left_out` are the labels that were not predicted because nobody has said yes to them so far; `unheard` the sources
-    of opinions that the model has learnt to listen to and that say nothing of these items.
+    `left_out` are the labels that were not predicted because nobody has said yes to them so far. `unheard` are the
+    sources of opinions that the model has learnt to listen to and that say nothing of these items.
     """
 
     ids: tuple[str, ...]

@@ -213,7 +213,7 @@ def foretell(model: LabelModel, X: Any, Y: BoolArray, observed: BoolArray, fold:
     """(n, q) probabilities of each row's labels by the model fitted on the rows of the other folds.
 
     For a model that learns every label by itself, a label without the answers of a fold is one more label on the same
-    rows: one fit with as many labels as there are pairs of label and fold costs little more than a fit.
+    rows. One fit with as many labels as there are pairs of label and fold costs little more than a fit.
     """
     n_folds = int(fold.max()) + 1
     if isinstance(model, LabelGP | BinaryRelevance):

@@ -30,8 +30,9 @@ class HintedModel(LabelModel):
     """A model and hints, in one belief: log-odds that are linear in those of the model and in the hints' scores.
 
     The weights are shared by all labels, with a deviation for each label that its answers move. They are learnt from
-    log-odds that the model gives to answers it has not learnt from: its own `leave_one_out_log_odds` where it has them,
-    otherwise each third of the rows is predicted from the other two. `docs/mathematics/hints.md` has the formulas.
+    log-odds that the model gives to answers it has not learnt from. These are its own `leave_one_out_log_odds` where it
+    has them; otherwise each third of the rows is predicted from the other two. `docs/mathematics/hints.md` has the
+    formulas.
 
     Parameters
     ----------

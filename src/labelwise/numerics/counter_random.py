@@ -1,7 +1,7 @@
 """Normal numbers that are a function of their address: any of them can be made again without those before it.
 
 Philox4x32-10 (Salmon, Moraes, Dror & Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011). A draw of the
-weights of a model then needs no memory: the weight of feature j and label c in sample t is the same whenever, and in
+weights of a model then needs no memory. The weight of feature j and label c in sample t is the same whenever, and in
 whichever block of items, it is asked for.
 """
 

@@ -146,8 +146,8 @@ def best_cuts(
 ) -> tuple[IntegerArray, FloatArray]:
     """How many leading groups of each label to choose, and the mean F over samples, from counts alone.
 
-    Zhang, Graepel & Herbrich, AISTATS 2010, section 4.3, with the factor 2 of F1 restored: positives above the cut and
-    positives at all per sample, entries above the cut; nothing else of the samples is needed.
+    Zhang, Graepel & Herbrich, AISTATS 2010, section 4.3, with the factor 2 of F1 restored. Positives above the cut and
+    positives at all per sample, and entries above the cut: nothing else of the samples is needed.
 
     Parameters
     ----------

@@ -160,7 +160,7 @@ class PreparedFeatures:
 
 def learn_features(X: Any, scale: str) -> PreparedFeatures:
     """Sparse features without negative values are taken for terms and weighted by log((n + 1) / (rows with it + ½)),
-    which is positive for a term in every row, too; everything else goes by `learn_scaling`."""
+    which is positive for a term in every row, too. Everything else goes by `learn_scaling`."""
     is_terms = scale == "auto" and sp.issparse(X) and (X.data.size == 0 or X.data.min() >= 0)
     if not is_terms:
         return PreparedFeatures(learn_scaling(X, scale))

@@ -26,9 +26,9 @@ MOST_ENTRIES = 400_000  # answers that weights are learnt from
 class HintWeights:
     """log-odds = intercept + slope · the model's log-odds + Σ_h weight_h · bend(z_h), one set of numbers per label.
 
-    How uncertain they are: the k = 2 + h numbers of label j have the covariance R_j R_jᵀ + S_j S_jᵀ, R_j = `own` of
-    what its own answers leave open and S_j = `common` of what the answers to all labels leave open, which is the same
-    unknown for every label.
+    How uncertain they are: the k = 2 + h numbers of label j have the covariance R_j R_jᵀ + S_j S_jᵀ. R_j = `own` is
+    what its own answers leave open. S_j = `common` is what the answers to all labels leave open, the same unknown for
+    every label.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def learn_weights(model: FloatArray, z: FloatArray, Y: BoolArray, observed: Bool
     """MAP weights from log-odds (n, q) that a model gives to answers it has not learnt from, and scores (h, n, q).
 
     First the shared ones, log-odds = w₀ + w₁ b + w₂ (model − b) + Σ w_h bend(z_h) with b the log-odds of the label's
-    other answers; then each label's own w₀, w₂ and w_h, with Gaussian priors around the shared ones. Their covariances
+    other answers. Then each label's own w₀, w₂ and w_h, with Gaussian priors around the shared ones. Their covariances
     are those of Laplace's method; how far a label's own move with the shared ones follows from the implicit function.
     """
     n, q = Y.shape

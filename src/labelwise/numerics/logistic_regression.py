@@ -1,11 +1,11 @@
 """Logistic regressions of many labels on the same rows, solved together by Newton's method.
 
-Label j minimises ½‖w‖² + ½b² + C Σ log(1 + exp(−s f)) over its own answered rows, f = x·w + b and s = ±1, which is
-what liblinear minimises: the intercept is the weight of a constant feature and is penalised like the others. The
+Label j minimises ½‖w‖² + ½b² + C Σ log(1 + exp(−s f)) over its own answered rows, with f = x·w + b and s = ±1.
+Liblinear minimises the same: the intercept is the weight of a constant feature and is penalised like the others. The
 labels share every matrix product; where each was answered is only a weight of 0 or C, so partial labels cost nothing.
 
-Newton's systems (I + Xᵀ D X) δ = −gradient are solved by conjugate gradients, in one of two coordinates: weights of
-features, with two products by X a step, or weights of rows, w = Xᵀ α, with one product by K = X Xᵀ. Both walk the same
+Newton's systems (I + Xᵀ D X) δ = −gradient are solved by conjugate gradients, in one of two coordinates. Weights of
+features take two products by X a step; weights of rows, w = Xᵀ α, take one product by K = X Xᵀ. Both walk the same
 path. The Hessian is at least the identity, so a gradient of norm ε means weights within ε of the optimum.
 """
 
@@ -270,14 +270,14 @@ def newton_change(
 ) -> FloatArray:
     """(n, q) change of the log-odds at n rows once a few more were answered, without fitting any label.
 
-    One Newton step for each label, from where it is: a regression with the penalty λ ‖w‖² / 2 that is at its optimum
-    has the gradient Xᵀ (y − p) once rows X with labels y join, and the curvature λ I + Σ p (1 − p) x xᵀ. Weights stay
+    One Newton step for each label, from where it is. A regression with the penalty λ ‖w‖² / 2 is at its optimum, and
+    rows X with labels y join: the gradient is Xᵀ (y − p) then, and the curvature λ I + Σ p (1 − p) x xᵀ. Weights stay
     in the span of the rows, so that everything is in their inner products K, which all labels share.
 
-    Of the t rows trained on, old and new, `K` (t, t) are the inner products and `variances` (t, q) the p (1 − p) of
-    each label, zero where a label was not answered; `residuals` (t, q) are y − p of the new ones, zero of the old.
+    Of the t rows trained on, old and new, `K` (t, t) are the inner products. `variances` (t, q) are the p (1 − p) of
+    each label, zero where a label was not answered. `residuals` (t, q) are y − p of the new rows, zero of the old.
     `cross` (n, t) are inner products of the n rows and these. With S the roots of a label's variances, the weights are
-    Xᵀ a, where a = r / λ − S c and (λ I + S K S) c = S K r / λ, solved to a relative residual of `tolerance`.
+    Xᵀ a, where a = r / λ − S c and (λ I + S K S) c = S K r / λ. This is solved to a relative residual of `tolerance`.
     """
     roots = np.sqrt(variances)
     diagonal = penalty + roots**2 * np.diag(K)[:, None]  # (t, q)

@@ -49,7 +49,7 @@ class View:
 class RowSolver:
     """How the systems of an update are solved.
 
-    `method` "cg" takes `steps` preconditioned conjugate gradient steps from where the rows are; each lowers the bound,
+    `method` "cg" takes `steps` preconditioned conjugate gradient steps from where the rows are. Each lowers the bound,
     so the objective rises although no system is solved to the end. "exact" solves by Gram matrices, through the f × f
     dual where there are fewer shared rows than factors.
     """

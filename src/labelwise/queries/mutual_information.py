@@ -119,9 +119,9 @@ class MutualInformation:
     def _joint(self, pool: _Pool, closed: sp.csr_array, n: int) -> Choice:
         """Pairs over a shortlist of items, or over the whole pool where it is small, by one joint covariance.
 
-        Between pair (i, j) and pair (i', j') it is ρ(i, i') times entry (j, j') of G_i G_i'ᵀ, where G_i G_iᵀ is the
-        label covariance of item i and ρ the correlation of the items' predictions, noise included. For a model that
-        believes in one label covariance this is the Kronecker product of both; for any other it is still positive.
+        Between pair (i, j) and pair (i', j') it is ρ(i, i') times entry (j, j') of G_i G_i'ᵀ. G_i G_iᵀ is the label
+        covariance of item i, and ρ the correlation of the items' predictions, noise included. For a model that believes
+        in one label covariance this is the Kronecker product of both; for any other it is still positive.
         """
         q = pool.posterior.n_labels
         affordable = max(1, LARGEST_JOINT // q)

@@ -47,8 +47,8 @@ class LabelData:
         Columns of X of different kinds: words, vectors, numbers, categories, opinions. Empty: all are of one kind.
         Models see every block but opinions, which only hints read.
     implies_parent : bool
-        Whether a label implies its parent (see `Label.parent`): known labels are completed, a yes to those above, a no
-        to those below, and where both were said of an item, yes wins. Campaigns then keep to it.
+        Whether a label implies its parent (see `Label.parent`). Known labels are completed, a yes to those above, a no
+        to those below; where both were said of an item, yes wins. Campaigns then keep to it.
 
     `LabelData.from_arrays` builds one from what users usually hold.
 

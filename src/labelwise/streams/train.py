@@ -88,7 +88,7 @@ def train_stream(
 ) -> Training:
     """One pass over a file: predict each batch, judge the predictions, learn it, save now and then.
 
-    A model file that is there already is continued. The same file is read on behind the last checkpoint: a run that was
+    A model file that is there already is continued. The same file is read on behind the last checkpoint. A run that was
     killed ends with the very weights of one that was not, and of a file that has grown the new rows are learnt. Another
     file is read from its beginning. Rows are never learnt twice.
 

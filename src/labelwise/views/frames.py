@@ -39,7 +39,7 @@ def to_frame(things: Any, *, items: Sequence[str] | None = None, labels: Sequenc
     if all(hasattr(each, "values") and hasattr(each, "correction") for each in listed) and listed:
         return of_answers(listed)
     if all(is_dataclass(each) and not isinstance(each, type) for each in listed):
-        return pd.DataFrame([asdict(each) for each in listed])  # type: ignore[arg-type]
+        return pd.DataFrame([asdict(each) for each in listed])  # type: ignore[arg-type]  # dataclasses: looked at above
     raise TypeError(
         f"questions, answers, beliefs, data, predictions or a status make a data frame, got {type(things).__name__}"
     )

@@ -20,6 +20,7 @@ from labelwise.labelling.errors import ProjectFileReplaced
 from labelwise.labelling.store import open_file
 from labelwise.labelling.store.engine import read_value
 from labelwise.labelling.training.worker_process import start_worker
+from rest_slow import rest_slow
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="elsewhere a file that is open cannot be replaced")
 REFUSED = "replaced or deleted while it was open; nothing was saved; stop the server"
@@ -75,7 +76,7 @@ def served(make, tmp_path) -> tuple[Project, str, str]:
     return project, path, backup
 
 
-@pytest.mark.parametrize("replace", REPLACING)
+@pytest.mark.parametrize("replace", rest_slow(REPLACING))
 def test_a_backup_put_in_its_place_stops_the_work_and_stays_whole(served, replace: Callable[[str, str], None]):
     project, path, backup = served
     replace(path, backup)

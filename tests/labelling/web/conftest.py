@@ -2,25 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
 pytest.importorskip("fastapi", reason="the page needs the extra serve")
 
+from fastapi import APIRouter, FastAPI
+from jinja2 import Environment, FileSystemBytecodeCache
+
+from labelling.conftest import SETTINGS, forty_points
 from labelling.web.browsing import ARGUMENTS, CHROMIUM
 from labelling.web.site_client import Person
 from labelwise.labelling import Project
 from labelwise.labelling.web.server import create_app
 
 
+class PreparedApp(FastAPI):
+    """FastAPI analyses all routes for every application; this one takes over what the first has found."""
+
+    analysed: ClassVar[dict[Any, Sequence[Any]]] = {}
+
+    def include_router(self, router: APIRouter, *, dependencies: Sequence[Any] = ()) -> None:
+        key = (id(router), *dependencies)
+        if key not in self.analysed:
+            made = APIRouter()
+            made.include_router(router, dependencies=dependencies)
+            self.analysed[key] = made.routes
+        self.router.routes.extend(self.analysed[key])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def prepared_pages(tmp_path_factory) -> Iterator[None]:
+    """Routes are analysed and templates compiled once, not for each of hundreds of applications."""
+    compiled = FileSystemBytecodeCache(str(tmp_path_factory.mktemp("templates")))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("labelwise.labelling.web.server.FastAPI", PreparedApp)
+        patch.setattr("labelwise.labelling.web.site.Environment", partial(Environment, bytecode_cache=compiled))
+        yield
+
+
+@pytest.fixture(scope="session")
+def prepared_project(tmp_path_factory) -> Path:
+    """A project with questions ready, to be copied."""
+    path = tmp_path_factory.mktemp("ready") / "project.db"
+    with Project.create(path, forty_points(), **SETTINGS) as made:
+        made.refresh()
+    return path
+
+
 @pytest.fixture
-def project(make) -> Project:
+def project(prepared_project, tmp_path) -> Iterator[Project]:
     """Forty points and three labels, questions ready."""
-    made = make()
-    made.refresh()
-    return made
+    place = tmp_path / "project.db"
+    shutil.copy(prepared_project, place)
+    shutil.copytree(f"{prepared_project}.derived", f"{place}.derived")
+    with Project(place) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import pytest
 from labelling.web.browsing import CHROMIUM, PATIENCE, LabellingTab, Process, free_port, serving
 from labelwise import LabelData
 from labelwise.labelling import web
+from rest_slow import rest_slow
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright, a test dependency")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine to test the page with")
@@ -32,15 +33,16 @@ def answers(project) -> list:
     return [event for event in project.events() if event.kind == "answer" and event.id not in undone]
 
 
-def test_twenty_items_by_keyboard_as_wholes(context, ready):
+@pytest.mark.parametrize("n", rest_slow([6, 20]))
+def test_many_items_by_keyboard_as_wholes(context, ready, n):
     with serving(ready) as address:
         tab = LabellingTab(context, address)
         shown = []
-        for number in range(1, 21):
+        for number in range(1, n + 1):
             shown.append(tab.item)
             tab.press("y", "ArrowDown", "u", "Enter")  # yes to the first, nothing of the second, unsure of the third
             tab.wait_for_saved(number)
-    assert [event.item for event in answers(ready)] == shown and len(set(shown)) == 20
+    assert [event.item for event in answers(ready)] == shown and len(set(shown)) == n
     assert all(dict(event.values) == {"left": True, "low": False, "far": None} for event in answers(ready))
     assert tab.errors == []
 
@@ -204,6 +206,7 @@ def test_without_a_connection_answers_wait_in_sight_and_are_sent_later(context, 
     assert [event.item for event in ready.events()] == items
 
 
+@pytest.mark.slow
 def test_when_the_questions_here_are_used_up_nobody_is_told_to_go_on(context, ready):
     with serving(ready) as address:
         tab = LabellingTab(context, address)
@@ -234,6 +237,7 @@ def test_answers_that_wait_survive_the_page(context, ready):
     assert [event.item for event in answers(ready)] == [item]
 
 
+@pytest.mark.slow
 def test_an_answer_that_came_too_late_is_told(context, make):
     project = make(lease_seconds=30.0)
     project.refresh()
@@ -249,7 +253,7 @@ def test_an_answer_that_came_too_late_is_told(context, make):
     assert answers(project) == []
 
 
-@pytest.mark.parametrize("guarded", [True, False], ids=["guarded", "unguarded"])
+@pytest.mark.parametrize("guarded", rest_slow([True, False]), ids=["guarded", "unguarded"])
 def test_no_script_in_texts_or_names_runs(context, make, guarded):
     attack = "<img src=x onerror=\"document.title='taken over'\">"
     data = LabelData.from_arrays(np.eye(3), label_names=[f"label {attack}", "other"], items=[f"text {attack}"] * 3)

@@ -307,7 +307,11 @@ def test_labels_may_have_any_name(context, make, mode):
 # -- whole items where single labels are asked about -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("start", "asked"), [(0, 1), (2, 100)], ids=["one label asked", "a hundred asked"])
+@pytest.mark.parametrize(
+    ("start", "asked"),
+    [(2, 100), pytest.param(0, 1, marks=pytest.mark.slow)],
+    ids=["a hundred asked", "one label asked"],
+)
 def test_the_whole_item_is_shown_and_sent_in_one_request(context, tags, start, asked):
     project = tags(strategy="uncertainty_pairs", start=start, ready=500)
     with serving(project) as address:
@@ -371,6 +375,7 @@ def test_the_random_share_shows_no_beliefs_of_the_whole_item(context, make):
     assert (event.item, event.reason, dict(event.values)) == (item, "control", {**NO, "left": True})
 
 
+@pytest.mark.slow
 def test_a_label_that_one_sees_is_added_one_by_one(context, tags):
     project = tags(strategy="uncertainty_pairs", ready=40)
     with serving(project) as address:
@@ -425,6 +430,7 @@ def test_undo_in_the_middle_of_a_whole_item_takes_the_last_mark_back(context, re
     assert [(event.item, yes_of(event)) for event in answers(ready)] == [(first, ["left", "far"])]
 
 
+@pytest.mark.slow
 def test_undo_in_the_middle_of_an_item_takes_the_last_question_back(context, ready):
     with serving(ready) as address:
         tab = LabellingTab(context, address)
@@ -443,6 +449,7 @@ def test_undo_in_the_middle_of_an_item_takes_the_last_question_back(context, rea
     assert dict(answers(ready)[0].values) == {"left": True, "low": False, "far": True} and len(answers(ready)) == 1
 
 
+@pytest.mark.slow
 def test_questions_about_one_item_are_taken_back_one_by_one(context, make):
     project = make(strategy="uncertainty_pairs", start=3, ready=60)
     project.refresh()
@@ -515,6 +522,7 @@ def test_an_answer_about_a_whole_item_waits_for_the_connection(context, tags):
     assert [(event.item, len(yes_of(event)), len(event.values)) for event in project.events()] == [(item, 2, 421)]
 
 
+@pytest.mark.slow
 def test_answers_that_an_earlier_version_of_the_page_kept_are_sent(context, ready):
     leases = ready.service.ask_about_items("me", 2)
     with serving(ready) as address:
@@ -547,6 +555,7 @@ def test_a_key_pressed_twice_says_the_same_of_the_last_label(context, ready, key
     assert dict(answers(ready)[0].values) == {"left": True, "low": False, "far": said}
 
 
+@pytest.mark.slow
 def test_a_mark_that_is_taken_back_is_no_longer_told(context, ready):
     with serving(ready) as address:
         tab = LabellingTab(context, address)
@@ -568,6 +577,7 @@ def test_the_page_says_that_a_doubled_enter_does_not_count(long_guard, tags):
     assert project.events() == []
 
 
+@pytest.mark.slow
 def test_enter_after_answers_that_are_saved_does_not_deny_them(context, make):
     project = make(strategy="uncertainty_pairs", start=3, ready=60)
     project.refresh()

@@ -102,6 +102,7 @@ def test_markdown_and_html_are_shown_as_such_where_the_project_says_so(page):
     assert tab.errors == []
 
 
+@pytest.mark.slow
 def test_hostile_markdown_and_html_do_nothing_even_without_the_policy(browser, page):
     """The policy of the page would stop most of it: here it is switched off, so that the sanitiser stands alone."""
     tab = page({"body": "late"})
@@ -217,6 +218,7 @@ def test_pictures_are_zoomed_and_moved_by_keys_wheel_pointer_and_buttons(page, t
     assert scale() == 1.5
 
 
+@pytest.mark.slow
 def test_zooming_works_while_the_focus_is_in_the_search_box(page, tmp_path):
     (tmp_path / "photo.png").write_bytes(png())
     names = [f"label {number}" for number in range(24)] + ["+ plus"]
@@ -228,6 +230,7 @@ def test_zooming_works_while_the_focus_is_in_the_search_box(page, tmp_path):
     assert tab.page.input_value("#search") == "la+" and tab.page.get_attribute(".picture", "data-scale") == "1.50"
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_said_in_its_place(page, tmp_path):
     (tmp_path / "photo.png").write_bytes(png())
     (tmp_path / "a.pdf").write_bytes(PDF)

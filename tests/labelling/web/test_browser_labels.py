@@ -72,6 +72,7 @@ def test_what_is_pressed_is_what_is_stored(context, project):
     assert 0.3 < further.timing.seconds < 30 and further.timing.by_suggestion == 2
 
 
+@pytest.mark.slow
 def test_the_step_is_taken_back_and_a_doubled_enter_does_not_pass_it(context, project):
     with serving(project) as address:
         tab = LabellingTab(context, address)
@@ -96,6 +97,7 @@ def test_the_step_is_taken_back_and_a_doubled_enter_does_not_pass_it(context, pr
     assert further.values == {name: name == names[1] for name in names}
 
 
+@pytest.mark.slow
 def test_one_by_one_and_labels_left_open_are_not_verified(context, project):
     with serving(project) as address:
         tab = LabellingTab(context, address)
@@ -197,6 +199,7 @@ def test_shift_with_a_digit_accepts_all_from_the_first_to_it_and_is_taken_back_a
     assert tab.errors == []
 
 
+@pytest.mark.slow
 def test_hits_are_ordered_and_a_found_label_is_never_taken_back(context, many):
     project, address = many
     tab = LabellingTab(context, address)
@@ -223,12 +226,14 @@ def test_hits_are_ordered_and_a_found_label_is_never_taken_back(context, many):
     assert project.events()[-1].item != tab.item
 
 
+@pytest.mark.slow
 def test_backspace_that_deletes_letters_leaves_the_tray_alone(context, many):
     tab = LabellingTab(context, many[1])
     tab.press("1", "p", "y", "Backspace", "Backspace", "Backspace", "Backspace")
     assert len(chosen(tab)) == 1 and tab.page.input_value("#search") == ""
 
 
+@pytest.mark.slow
 def test_every_chosen_label_is_on_screen_when_one_saves(browser, many):
     context = browser.new_context(viewport={"width": 1280, "height": 720})
     tab = LabellingTab(context, many[1])
@@ -245,6 +250,7 @@ def test_every_chosen_label_is_on_screen_when_one_saves(browser, many):
     context.close()
 
 
+@pytest.mark.slow
 def test_only_the_current_row_has_buttons(context, many):
     project, address = many
     tab = LabellingTab(context, address)
@@ -272,6 +278,7 @@ def test_a_tap_says_yes_of_the_label_that_it_is_on(browser, many):
     context.close()
 
 
+@pytest.mark.slow
 def test_at_400_percent_nothing_covers_the_row_that_has_the_focus(browser, many):
     context = browser.new_context(viewport={"width": 320, "height": 256})
     tab = LabellingTab(context, many[1])

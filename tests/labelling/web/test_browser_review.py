@@ -79,6 +79,7 @@ def test_chosen_items_get_a_label_and_lose_it_again_in_one_step(page, copied):
     assert said_by(copied, "ann", "old") == before
 
 
+@pytest.mark.slow
 def test_all_that_were_found_and_all_on_the_page(page, copied):
     page.goto(f"{page.base}/browse?words=green")
     page.get_by_label("all 20 found").press("Space")

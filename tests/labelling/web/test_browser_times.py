@@ -115,6 +115,7 @@ def test_how_labels_were_picked_is_counted(context, ready):
     assert (timing.by_search, timing.by_key + timing.by_suggestion) == (1, 1)
 
 
+@pytest.mark.slow
 def test_pairs_and_further_labels_of_an_open_item_are_told_apart(context, make):
     project = make(strategy="uncertainty_pairs", ready=900)
     project.refresh()

@@ -364,6 +364,7 @@ def test_many_are_written_a_few_at_a_time_so_that_others_get_their_turn(project,
     assert sum(sizes) == 250 and max(sizes) <= 60 and len(sizes) == 5
 
 
+@pytest.mark.slow
 def test_twenty_thousand_deletions_of_one_request_are_done(project):
     handle_webhook(project, hook(number=19_999))
     gone = {"action": "ANNOTATIONS_DELETED", "annotations": [{"id": i} for i in range(20_000)], "project": {"id": 5}}

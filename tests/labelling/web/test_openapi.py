@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from fastapi import FastAPI
 from hypothesis import HealthCheck, given, settings
 
 from labelling.web.site_client import Person
@@ -25,7 +26,9 @@ def page(tmp_path_factory):
     data = LabelData.from_arrays(X, label_names=["left", "<low>"])
     with Project.create(tmp_path_factory.mktemp("page") / "project.db", data, model="binary_relevance") as project:
         project.refresh()
-        app = create_app(project, local_user="me")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("labelwise.labelling.web.server.FastAPI", FastAPI)  # with routes of its own, to be unguarded
+            app = create_app(project, local_user="me")
         app.dependency_overrides[csrf_protected] = lambda: None
         yield app
 

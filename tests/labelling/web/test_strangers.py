@@ -222,7 +222,7 @@ def test_forwarded_headers_are_believed_of_named_proxies_only(project):
     ]
     for address in ("10.9.9.9", "127.0.0.1", "10.0.0.1"):
         scope = {"type": "http", "client": (address, 1), "scheme": "http", "headers": told}
-        asyncio.run(BehindProxy(note, PROXIED)(scope, None, None))  # type: ignore[arg-type]  # nothing is received or sent
+        asyncio.run(BehindProxy(note, PROXIED)(scope, None, None))
     assert seen == [
         ("6.6.6.6", "https", b"label.example.org"),
         ("127.0.0.1", "http", b"127.0.0.1:8000"),
@@ -262,7 +262,7 @@ def test_options_that_are_no_names_are_told(options):
 def listening(app: Any, **limits: int) -> Iterator[tuple[str, int]]:
     port = free_port()
     config = server.server_config(app, Reach(), port)
-    config.http = Connections(Reach(), **limits).protocol  # type: ignore[assignment]  # called as the class would be
+    config.http = Connections(Reach(), **limits).protocol
     running = uvicorn.Server(config)
     thread = threading.Thread(target=running.run, daemon=True)
     thread.start()

@@ -188,6 +188,7 @@ def test_drawings_and_names_fit_a_phone(open_page):
     assert page.eval_on_selector("#label-rows a", "each => each.getClientRects().length") == 1  # one word, one line
 
 
+@pytest.mark.slow
 def test_who_is_no_admin_finds_nothing_to_change(browser, project):
     secret = project.people.add("bob")
     with serving(project, None) as address:

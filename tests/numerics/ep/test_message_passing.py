@@ -12,6 +12,7 @@ from comparison_ep import absorb
 from labelwise.numerics.ep import message_passing
 from labelwise.numerics.ep.message_passing import Likelihood, make_work
 from labelwise.numerics.ep.truncated import table, v_and_w
+from rest_slow import rest_slow
 
 Q = 11
 
@@ -74,7 +75,7 @@ def assert_same(done, truth, rtol=1e-7, atol=1e-9):
 # -- against the rival ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", rest_slow(range(8), 2))
 @pytest.mark.parametrize("hub_variance", [1e-6, 1.0, 1e4])
 def test_star(seed, hub_variance):
     scores, hub = random_scores(seed), (0.4, hub_variance)
@@ -281,7 +282,7 @@ def check_weights(draws, log_likelihood, mean, variance, sd, relative):
     np.testing.assert_allclose(variance.ravel(), true_sd**2, rtol=relative)
 
 
-@pytest.mark.parametrize("q", [2, 4])
+@pytest.mark.parametrize("q", rest_slow([4, 2]))
 @pytest.mark.parametrize("flip", [0.0, 0.1])
 def test_star_against_importance_sampling(q, flip):
     rng, x, mean, variance, draws, sign = weight_problem(q, q)

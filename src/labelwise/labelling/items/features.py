@@ -36,7 +36,7 @@ class Featurizer:
     ----------
     spec : mapping
         "kind" is "text", "images" or "numbers"; "field" names the field of the items' content that holds the text or
-        picture (None where the content is that itself); for numbers, "width" and "sparse" say how they are stored.
+        picture (None where the content is that itself). For numbers, "width" and "sparse" say how they are stored.
         "formats" names fields that are shown as Markdown or HTML: of HTML, words are made of its text.
 
     Examples

@@ -246,8 +246,8 @@ def learn_codes(
     """Codes of the training rows, kernel and noise. `priority` (n,): rows with the least of it serve the search.
 
     Complete rows are encoded. With the identity as code an unknown label is an unknown code, and nothing else is lost.
-    Any other code mixes the labels of a row, so incomplete rows are completed, which needs a kernel, which needs
-    codes: the kernel is chosen on complete rows alone where there are enough of them, and otherwise in turns with the
+    Any other code mixes the labels of a row, so incomplete rows are completed. That needs a kernel, which needs codes.
+    The kernel is chosen on complete rows alone where there are enough of them, and otherwise in turns with the
     completion, whose variances count as part of the codes' squares.
     """
     Y, observed = labels.values(), labels.observed

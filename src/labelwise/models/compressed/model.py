@@ -202,9 +202,9 @@ class CompressedPosterior(LabelPosterior):
 class CompressedLabelGP(LabelModel):
     """Compressed labels, one Gaussian process for all codes, Bayesian recovery of the labels with their covariance.
 
-    A label vector y is compressed to z = Φ (y − ȳ); the k codes share one kernel, so that one Cholesky factor serves
-    them all and the code of an item has one variance; a prior over label vectors turns beliefs about the code back
-    into beliefs about the labels. Kernel, amplitude and noise maximise the evidence. Probabilities are calibrated on
+    A label vector y is compressed to z = Φ (y − ȳ). The k codes share one kernel, so that one Cholesky factor serves
+    them all and the code of an item has one variance. A prior over label vectors turns beliefs about the code back into
+    beliefs about the labels. Kernel, amplitude and noise maximise the evidence. Probabilities are calibrated on
     closed-form leave-one-out beliefs. `docs/mathematics/compressed_label_gp.md` has the formulas.
 
     The defaults gave the best results in our measurements, and compress little; `CompressedLabelGP.paper()` is the
@@ -222,7 +222,7 @@ class CompressedLabelGP(LabelModel):
         Whether label frequencies are subtracted first. "auto": yes, except with a sparse prior on a random Φ.
     label_prior : "auto", "flat", "covariance" or "sparse"
         How codes are turned into labels: linearly; by a Gaussian prior with the label covariance; by a prior that
-        prefers few labels. "auto" is sparse for a random or given Φ and flat for PCA and the identity; the dependence
+        prefers few labels. "auto" is sparse for a random or given Φ and flat for PCA and the identity. The dependence
         between labels (`label_covariances`, `given`) then comes from the label covariance, with variances p (1 − p). A
         prior that you choose by name does both, exactly.
     recovery : "auto", "vb" or "fast"

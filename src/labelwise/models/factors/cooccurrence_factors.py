@@ -152,7 +152,7 @@ tolerance, scale, precision, n_trials, random_state
 class CooccurrenceFactors(LatentFactors):
     """Logistic factors of the labels and negative binomial factors of their co-occurrence counts, learnt together.
 
-    An item's log-odds of a label are u·v + b with u ≈ Wᵀx; the count of items with labels l and j has the log-mean
+    An item's log-odds of a label are u·v + b with u ≈ Wᵀx. The count of items with labels l and j has the log-mean
     v_l·β_j + a_l + c_j (up to a constant). Both share the label factors v, so counts help if answers are few. For a
     label without answers, v and b are regressed on its β and c. The model is learnt by expectation maximisation with
     Pólya-Gamma expectations. `docs/mathematics/cooccurrence_factors.md` has the formulas, and what differs from the
@@ -187,9 +187,9 @@ class CooccurrenceFactors(LatentFactors):
     bias : bool
         Whether labels and counts have biases. The paper has none.
     inference : "map" or "variational"
-        One best value of every factor, or Gaussian beliefs about them: better probabilities, variances of the
-        log-odds for `sample_probabilities`, k² numbers per item (so k is at most 32 unless asked for), and fewer
-        right first labels.
+        One best value of every factor, or Gaussian beliefs about them. Beliefs give better probabilities, variances of
+        the log-odds for `sample_probabilities`, and fewer right first labels. They take k² numbers per item, so k is at
+        most 32 unless asked for.
     solver : "cg" or "exact"
         A few conjugate gradient steps for all rows at once, or each row's own system.
     tolerance : float, optional
@@ -349,8 +349,8 @@ def choose_by_hiding(
 ) -> FactorChoice | None:
     """The best of the grid on a fifth of the items; None where there is too little to hide.
 
-    Where there are labels to be learnt from counts alone, half of the seen ones are hidden too, and the precision
-    among those plus that among all labels decides; otherwise the log-likelihood of the held-out answers does.
+    Where there are labels to be learnt from counts alone, half of the seen ones are hidden too, and the precision among
+    those plus that among all labels decides. Otherwise the log-likelihood of the held-out answers does.
     """
     n, s = problem.Y.shape
     among_unseen = problem.n_unseen > 0

@@ -66,10 +66,10 @@ class CooccurrenceTransfer(LabelModel):
     ----------
     rule : "sketched_gp", "moment", "conditional" or "costa"
         "sketched_gp" takes the counts for linear measurements of the missing label column and regresses on the
-        features with them as data. "moment" fits the unseen label on the seen ones by its normal equations,
-        "conditional" adds up p(seen) · share of its items that have the unseen label, which may exceed 1;
-        "costa" averages the log-odds of the seen labels by their counts (Mensink, Gavves & Snoek, CVPR 2014). An
-        unknown count adds nothing to either; the first two leave its label out of their equations.
+        features with them as data. "moment" fits the unseen label on the seen ones by its normal equations.
+        "conditional" adds up p(seen) · share of its items that have the unseen label, which may exceed 1. "costa"
+        averages the log-odds of the seen labels by their counts (Mensink, Gavves & Snoek, CVPR 2014). An unknown count
+        adds nothing to either; the first two leave its label out of their equations.
     cooccurrence : (q, q) array, optional
         Symmetric counts of items that have both labels, on the diagonal of items that have the label; NaN if unknown.
         They may come from other items: they are scaled to the training items. A label whose counts are all 0 was never

@@ -164,7 +164,7 @@ class PreparedTwice:
 class TransferPosterior(WrappedPosterior):
     """Beliefs of a `CooccurrenceTransfer` about some items.
 
-    They wrap those of the base model, which knows the seen labels alone: what it knows of items is forwarded, and what
+    They wrap those of the base model, which knows the seen labels alone. What it knows of items is forwarded, and what
     it says of labels is put beside what the rule says of the others. Names of the base alone stay with it.
 
     `means` are scores on the scale of 0/1 labels, for all labels alike (under "conditional" and "costa" probabilities

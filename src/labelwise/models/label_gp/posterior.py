@@ -190,8 +190,8 @@ def _solve(
 ) -> tuple[FloatArray, FloatArray]:
     """(n, k) of C⁻¹ (y − centre) and of leave-one-out means for the given labels, on each label's rows.
 
-    Leaving row i out also moves the centre: m_i = y_i − (α_i − (c_i − c) β_i) / (C⁻¹)_ii with α = C⁻¹ (y − c),
-    β = C⁻¹ 1 and c_i the mean of the others, which is what fitting without the row would give.
+    Leaving row i out also moves the centre: m_i = y_i − (α_i − (c_i − c) β_i) / (C⁻¹)_ii with α = C⁻¹ (y − c), β = C⁻¹
+    1 and c_i the mean of the others. Fitting without the row would give the same.
     """
     masks, y, c = rows.observed[:, labels], rows.Y[:, labels], centre[labels]
     _, first, member = distinct_columns(masks)

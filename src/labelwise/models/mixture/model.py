@@ -52,8 +52,8 @@ class LabelMixtureGP(LabelModel, MixtureOptions):
     gate_moments : "quadrature", "probit" or "sampling"
         The rule for mean and variance of the variational gates.
     kernel_fit : "evidence", "elbo" or "fixed"
-        Length-scale by the evidence of one regression of all labels; or with the signal variance by the mixture's own
-        bound, as in the paper, which takes it too long; or as given.
+        Length-scale by the evidence of one regression of all labels. Or length-scale and signal variance by the
+        mixture's own bound, as in the paper, which takes it too long. Or as given.
     length_scale : float, optional
         Of the rbf kernel, in units of the prepared features: with "fixed" the median distance over √2 by default,
         otherwise where the search begins.

@@ -69,8 +69,8 @@ class LabelBlock:
 class OnlineState:
     """Means and variances of all weights, biases and counts; grows in features and in labels at any time.
 
-    Room for rows is reserved ahead but not touched: the system commits memory when a row is first written, so what is
-    in use is 8 bytes per label and feature seen (in float32), plus 12 bytes per feature.
+    Room for rows is reserved ahead but not touched: the system commits memory when a row is first written. So 8 bytes
+    per label and feature seen are in use (in float32), plus 12 bytes per feature.
 
     Parameters
     ----------
@@ -282,8 +282,8 @@ class OnlinePosterior(LabelPosterior):
     """Beliefs of an `OnlineBayes` model about items; holds the items and the model, computes what is asked.
 
     Draws are joint over all items: sample t uses the same weights for every item. They are made from a counter-based
-    generator, and one number is taken from `rng` for all of them; so the blocks of a batch that are each given a
-    generator in the same state see the same weights, and each item the same noise, as the whole batch would.
+    generator, and one number is taken from `rng` for all of them. So blocks of a batch that are each given a generator
+    in the same state see the same weights, and each item the same noise, as the whole batch would.
 
     It speaks of the model as it was when `posterior` was called, and refuses to speak once the model has learnt more.
     """

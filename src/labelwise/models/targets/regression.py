@@ -2,7 +2,7 @@
 
 There is one shape of kernel for all targets, or one kernel each. A target is regressed on the rows where it is known
 and on no others. Targets of one kernel that are known on the same rows share one eigendecomposition, as all do where
-rows are complete; otherwise there are as many factors as different sets of rows, each of the size of its set.
+rows are complete. Otherwise there are as many factors as different sets of rows, each of the size of its set.
 """
 
 from __future__ import annotations

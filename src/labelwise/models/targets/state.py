@@ -1,6 +1,6 @@
 """What an `OrthogonalTargetGP` has learnt, as one value: a posterior keeps it, and learning more makes a new one.
 
-Adding a row only writes it down: what follows from the rows is computed when it is asked for, so that a campaign that
+Adding a row only writes it down. What follows from the rows is computed when it is asked for, so that a campaign that
 asks for variances after every answer does not pay for predictions nobody wanted.
 """
 
@@ -175,8 +175,8 @@ class TargetState:
 
     @cached_property
     def _left_out(self) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Rows, and beliefs about their targets given the other ones of them: nearly complete rows where there are
-        enough, for what was filled in on the others has seen the labels that are left out."""
+        """Rows, and beliefs about their targets given the other ones of them. These are nearly complete rows where
+        there are enough, for what was filled in on the others has seen the labels that are left out."""
         rows, everything = self.full, np.arange(len(self.rows))
         if self.rows.observed.all() or rows.size < COMPLETE_ROWS:
             return everything, *self.regression.left_out()

@@ -72,9 +72,9 @@ def merge(base: Gaussian, parts: Iterable[Gaussian]) -> Gaussian:
 def largest_probabilities(mean: FloatArray, variance: FloatArray) -> FloatArray:
     """(n, q) chance that each of q independent normals is the largest, row by row; rows sum to one.
 
-    p_c = ∫ N(f; m_c, u_c) Π_{c'≠c} Φ((f - m_c')/√u_c') df by the trapezium rule on one grid per row, which costs
-    O(q) per node instead of O(q²) and converges faster than any power of the spacing for such integrands. The grid is
-    cut below max(m - 8√u), where some factor is already nothing, and above max(m + 8√u).
+    p_c = ∫ N(f; m_c, u_c) Π_{c'≠c} Φ((f - m_c')/√u_c') df by the trapezium rule on one grid per row. It costs O(q) per
+    node instead of O(q²) and converges faster than any power of the spacing for such integrands. The grid is cut below
+    max(m - 8√u), where some factor is already nothing, and above max(m + 8√u).
     """
     scale = np.sqrt(variance)  # (n, q)
     low, high = (mean - 8 * scale).max(1), (mean + 8 * scale).max(1)

@@ -1,8 +1,8 @@
 """Compiled expectation propagation on the factor graph of one example.
 
 Scores f_c ~ N(m_c, u_c) are compared with one another or with a bias, and every comparison is a hard factor
-I(difference > margin) (Zhang, Graepel & Herbrich, AISTATS 2010, figures 1-3, with the signs of its section 2 put right:
-the true class has to win). Gain g and shrink h say how every weight below moves: mean += variance x g and
+I(difference > margin). See Zhang, Graepel & Herbrich, AISTATS 2010, figures 1-3, with the signs of its section 2 put
+right: the true class has to win. Gain g and shrink h say how every weight below moves: mean += variance x g and
 variance -= (variance x)² h.
 
 All take the scores of the example in `Work`, the signs z of its labels (0: no answer), and leave the gain g and the

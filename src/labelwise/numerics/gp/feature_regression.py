@@ -22,7 +22,7 @@ BLOCK = 2048  # rows whose quadratic forms are held at once
 class FeatureRegression:
     """W = argmin |U − X W|² + λ |W|², for any number of U (n, k) with the same X and λ.
 
-    By a cached Cholesky factor of XᵀX + λI, or of XXᵀ + λI where there are fewer items than features; above
+    By a cached Cholesky factor of XᵀX + λI, or of XXᵀ + λI where there are fewer items than features. Above
     LARGEST_FACTOR of both, or with `method="cg"`, by conjugate gradients on X as it is, from the last solution.
 
     Examples

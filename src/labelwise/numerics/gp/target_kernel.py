@@ -236,7 +236,7 @@ def shared_evidence(
 ) -> tuple[Evaluation, Scales]:
     """−Σ [log p(u_g | ψ) + log p(ψ)] at the best scales, with its gradient (3,), equations (17) and (18).
 
-    It is the sum of what separate targets would have, their shapes tied, so the prior counts once per target: counted
+    It is the sum of what separate targets would have, their shapes tied, so the prior counts once per target. Counted
     once in all, it would vanish beside the evidence of a hundred codes of a few rows, and the rbf part would end as
     noise. By the envelope theorem the scales count as constants, being optimal; a given noise ratio is one.
     """

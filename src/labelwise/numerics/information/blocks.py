@@ -336,7 +336,7 @@ def _least_falls(factor: Factor, directions: FloatArray, longest: float, last: I
     """(b,) Σ (f·d)² at least over the `last` (b,) directions, by products in the precision of the rows.
 
     |fl(x·y) − x·y| ≤ γ |x| |y| with γ = r u/(1 − r u), u half the distance of 1 from the next number, holds for any
-    order of summation (Higham, Accuracy and stability of numerical algorithms, 2002, section 3.1); rounding the
+    order of summation (Higham, Accuracy and stability of numerical algorithms, 2002, section 3.1). Rounding the
     directions adds one u.
     """
     dots = np.asarray(factor @ directions.astype(factor.dtype).T)  # (b, m)

@@ -58,7 +58,7 @@ class LowRankInformation(InformationState):
     ----------
     matrix : the covariance or precision
     selection : given, criterion, costs and eligible, see `Selection`
-    lazy : True refreshes rows one by one where needed, False all rows before every pick; "auto" begins like True and
+    lazy : True refreshes rows one by one where needed, False all rows before every pick. "auto" begins like True and
         sweeps over all rows, several picks in one matrix product, each time the former has cost as much as a sweep
 
     Attributes
@@ -207,7 +207,7 @@ class LazyRows:
     is_open : (n,) mask of the rows that may win
     log : the moves, which the owner makes
     rule : what a score is, see `_kernels`
-    lazy : True refreshes one by one where needed, False all before every winner; "auto" begins like True and sweeps
+    lazy : True refreshes one by one where needed, False all before every winner. "auto" begins like True and sweeps
         over all rows, several moves in one matrix product, each time the former has cost as much as a sweep
     """
 

@@ -55,7 +55,7 @@ class LowRankBlocks:
     ----------
     blocks : the rows in order, see `RowBlock`; `array_blocks` makes them of an array, memory-mapped or not
     known_gram : (r, r) Σ f fᵀ/noise over rows outside the pool that everything is conditioned on, say the labelled
-        items: both the variance given the chosen and that given the rest are also given these
+        items. Both the variance given the chosen and that given the rest are also given these
     in_pool : (n,) mask of the rows that exist; the others are passed over as if the blocks did not have them
     n_candidates : rows held at a time; by default what fits into 4 MiB
     run : who does the work on the blocks: takes a function of `groups` and tasks, gives results in any order
@@ -362,7 +362,7 @@ def greedy_information(
 ) -> Picks:
     """The n variables that, taken one after the other, tell most about those not taken.
 
-    The gain of x is ½ log[var(x | chosen) / var(x | all others not chosen)], Krause, Singh & Guestrin, JMLR 2008; the
+    The gain of x is ½ log[var(x | chosen) / var(x | all others not chosen)], Krause, Singh & Guestrin, JMLR 2008. The
     variable with the highest gain per cost is taken, the first of those within a relative 1e-10.
 
     Parameters

@@ -20,7 +20,7 @@ BLOCK_BYTES = 2**23  # of rows cast to double precision: small enough to stay in
 class WeightBeliefs:
     """Covariance of the weights given the chosen rows, M, and given all the others, H.
 
-    Two matrices of order r say everything about the pool, so rows may live anywhere: sum their `gram` matrices, keep
+    Two matrices of order r say everything about the pool, so rows may live anywhere. Sum their `gram` matrices, keep
     one `WeightBeliefs`, ask it for the `residuals` of any rows, and tell it which row was chosen.
 
     Parameters

@@ -3,8 +3,8 @@
 Items n, components k, labels q. Gates are logistic-softmax, made conjugate by Gamma variables λ_n, Poisson counts
 v_nk and Pólya-Gamma variables ω_nk. Every update is a function from a state to a state and never lowers
 `evidence_bound`, which is valid in any state. The label covariance of an item with weights π, p = π θ and
-u_l = Σ_k π_k θ_kl (1 − θ_kl) is diag(u) + Θ̃ᵀ diag(π) Θ̃, Θ̃ = θ − 1 pᵀ: what a label has of its own, and what it
-shares through the component. Equation numbers are those of docs/mathematics/label_mixture_gp.md.
+u_l = Σ_k π_k θ_kl (1 − θ_kl) is diag(u) + Θ̃ᵀ diag(π) Θ̃ with Θ̃ = θ − 1 pᵀ. The first is what a label has of its own,
+the second what it shares through the component. Equation numbers are those of docs/mathematics/label_mixture_gp.md.
 """
 
 from __future__ import annotations

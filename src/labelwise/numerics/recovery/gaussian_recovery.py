@@ -48,9 +48,9 @@ class ProjectedPrior:
 def shrunk_label_prior(labels: npt.NDArray[Any], observed: BoolArray | None = None) -> LabelPrior:
     """Label frequencies and covariance, shrunk towards independent labels as far as the data are few: (11).
 
-    Where entries are missing, products are divided by √(nᵢ nⱼ), the numbers of observed entries of the two labels:
-    variances are those of the observed entries, the covariance stays positive definite, and pairs that were rarely
-    seen together count as less related.
+    Where entries are missing, products are divided by √(nᵢ nⱼ), the numbers of observed entries of the two labels. So
+    variances are those of the observed entries, the covariance stays positive definite, and pairs that were rarely seen
+    together count as less related.
 
     Examples
     --------

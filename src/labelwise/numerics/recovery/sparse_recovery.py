@@ -1,7 +1,7 @@
 """Sparse recovery of label vectors from their codes: by the paper's variational updates, corrected, and by pursuits.
 
 Vasisht, Damianou, Varma & Kapoor (KDD 2014, section 4.1) print an update of α without the squared mean, under which
-every label shrinks to zero, and no update of the mean; both follow from the bound (6) and are used here. Equation
+every label shrinks to zero, and no update of the mean. Both follow from the bound (6) and are used here. Equation
 numbers are those of docs/mathematics/recovery.md. `fast_recovery` has the sequential form for many labels.
 """
 
@@ -111,8 +111,8 @@ def recover_mean_field(
     """The older inference (BML-CS; Kapoor, Viswanathan & Jain, NIPS 2012), factorised over codes and labels: (10).
 
     `regression_mean` (n, k) is the regression's mean with both noises, σ² and χ², in its kernel. At equal α the means
-    are those of (3) with v = σ² + χ²; the covariance sees χ² alone, so it is too small and knows nothing of how
-    sure the regression is of an item.
+    are those of (3) with v = σ² + χ². The covariance sees χ² alone, so it is too small and knows nothing of how sure
+    the regression is of an item.
     """
     if regression_noise <= 0 or compression_noise <= 0:
         raise ValueError(f"both noises must be positive, got {regression_noise!r} and {compression_noise!r}")

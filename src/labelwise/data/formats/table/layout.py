@@ -31,8 +31,8 @@ class TableLayout:
         Several columns: one per label with 0, 1, or blank for unknown. None: the table has no labels yet.
         Blank are also NaN, nan, NA, N/A, n/a, #N/A, <NA>, null, NULL and None.
     text : column to turn into features, or None
-    features : columns of numbers or, in words, of categories; None takes all that are numeric and not of another use,
-        or, with `text`, none; "all" takes those, and columns of lists and of few different words, beside the text; []
+    features : columns of numbers or, in words, of categories. None takes all that are numeric and not of another use,
+        or, with `text`, none. "all" takes those, and columns of lists and of few different words, beside the text. []
         reads labels alone. In jsonl and parquet a column may hold lists of numbers of one length. Text, numbers, lists
         and categories become blocks of features.
     id : column of the items' ids; "id" is used if there is such a column, None numbers the rows
