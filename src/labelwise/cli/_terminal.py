@@ -80,7 +80,8 @@ class TerminalLabeller:
     def _ask(self, lease: Lease) -> Lease | None:
         """One question; the next one."""
         self._active = 0.0
-        self._show_item(lease)
+        self.console.print()
+        self.console.print(Panel(Text(as_text(lease.content)), title=Text(lease.question.item), title_align="left"))
         whole = self.project.settings.target == "items"
         values = self._whole_item(lease) if whole else self._one_label(lease)
         if values == "skip":
@@ -202,10 +203,6 @@ class TerminalLabeller:
         return found[0]
 
     # -- showing ------------------------------------------------------------------------------------------------------
-
-    def _show_item(self, lease: Lease) -> None:
-        self.console.print()
-        self.console.print(Panel(Text(as_text(lease.content)), title=Text(lease.question.item), title_align="left"))
 
     def _show_labels(self, lease: Lease, keys: Mapping[str, str], values: Mapping[str, bool | None]) -> None:
         for key, name in keys.items():

@@ -12,7 +12,7 @@ from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.people import check_person
 from labelwise.labelling.store import Store
 from labelwise.labelling.store.items import item_ids
-from labelwise.labelling.store.notes import add_note, answer_note, count_open, read_notes, reopen_note
+from labelwise.labelling.store.notes import add_note, answer_note, read_notes, reopen_note
 
 KINDS = {
     "note": "a note",
@@ -88,11 +88,6 @@ class Notes:
             rows = read_notes(connection, numbers)
         names = [name for name in Note.__dataclass_fields__ if name != "item"]
         return [Note(item=row.name, **{name: getattr(row, name) for name in names}) for row in rows]
-
-    def open_number(self) -> int:
-        """How many are not answered."""
-        with self.store.reading() as connection:
-            return count_open(connection)
 
 
 def _checked(text: str) -> str:

@@ -270,7 +270,8 @@ class XmcStream(Stream):
         self._shape = stated or options.shape
         self._bases = int(options.one_based), int(options.one_based_labels)
         self._names = None if options.label_names is None else read_names(options.label_names)
-        if options.shape is None and self._names is None and stated and stated[2] > _most_labels(path):
+        most = max(MOST_UNNAMED, os.path.getsize(path))  # labels that the header of a file of this size may state
+        if options.shape is None and self._names is None and stated and stated[2] > most:
             raise too_many_labels(path, stated[2])
         known = self._known_labels(path)
         super().__init__(path, Vocabulary(span.seen_labels or known if span.labelled else span.seen_labels), span)
@@ -338,11 +339,6 @@ class XmcStream(Stream):
         if self._shape is not None and self._shape[0] is not None:
             return position.row / max(self._shape[0], 1)
         return super().fraction(position)
-
-
-def _most_labels(path: AnyPath) -> int:
-    """Labels that the header of a file of this size may state."""
-    return max(MOST_UNNAMED, os.path.getsize(path))
 
 
 def write(

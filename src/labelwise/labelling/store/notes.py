@@ -36,7 +36,3 @@ def read_notes(connection: sa.Connection, on: Iterable[int] | None = None) -> li
     if on is None:
         return list(connection.execute(query))
     return [row for part in pieces(list(on), 500) for row in connection.execute(query.where(notes.c.item.in_(part)))]
-
-
-def count_open(connection: sa.Connection) -> int:
-    return connection.execute(sa.select(sa.func.count()).where(notes.c.answered_at.is_(None))).scalar_one()
