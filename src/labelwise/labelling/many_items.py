@@ -109,8 +109,7 @@ class ManyItems:
         """
         check_person(who)
         kept_pages = tuple(f"{token}-" for token in keep)
-
-        def give(connection: sa.Connection) -> SweepPage | None:
+        with self.store.writing() as connection:
             number, now = read_labels(connection).id_of(label), self._clock()
             mine = held_tiles(connection, who)
             kept = {tile.item for tile in mine if tile.token.startswith(kept_pages) and tile.label == number}
@@ -122,8 +121,6 @@ class ManyItems:
             page = secrets.token_hex(8)
             hold_tiles(connection, page, number, who, items, (now, now + self.settings.lease_seconds))
             return SweepPage(page, label, tuple(items))
-
-        return self.store.write(give)
 
     def save_page(
         self, who: str, page: str, values: Mapping[str, bool | None], timing: Timing | None = None
@@ -137,8 +134,7 @@ class ManyItems:
 
     def reopen_page(self, who: str, page: str) -> SweepPage:
         """Take a saved page back; a page of the same items is given. Sent twice, it is taken back once."""
-
-        def reopen(connection: sa.Connection) -> SweepPage:
+        with self.store.writing() as connection:
             saved = saved_together(connection, page, who)
             if not saved:
                 raise AnswerRefused("there is no saved page to take back")
@@ -154,8 +150,6 @@ class ManyItems:
             marked = frozenset(row.item for row in saved if said.get(row.id) == YES)
             return SweepPage(again, read_labels(connection).all_names[label], items, marked)
 
-        return self.store.write(reopen)
-
     # -- in bulk ------------------------------------------------------------------------------------------------------
 
     def change(self, who: str, label: str, value: bool, items: Collection[str], token: str) -> SavedTogether:
@@ -166,8 +160,7 @@ class ManyItems:
         check_person(who)
         if len(items) > MOST_ITEMS:
             raise ProjectError(f"{len(items)} items are too many to change at once; narrow the search to {MOST_ITEMS}")
-
-        def change(connection: sa.Connection) -> SavedTogether:
+        with self.store.writing() as connection:
             known, now = read_labels(connection), self._clock()
             before = saved_together(connection, token, who)
             if before:
@@ -191,8 +184,6 @@ class ManyItems:
                 else:
                     withdraw(connection, item, number)
             return SavedTogether(token, event, len(ids) - len(same), tuple(sorted(same)))
-
-        return self.store.write(change)
 
     def preview(self, who: str, label: str, value: bool, items: Collection[str]) -> BulkPreview:
         """What `change` would do."""

@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import sqlalchemy as sa
-
 from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.people import check_person
 from labelwise.labelling.store import Store
@@ -63,11 +61,9 @@ class Notes:
         if kind == "note" and not said:
             raise ProjectError("the note says nothing; write something, or choose a flag")
         at = self._clock()
-
-        def write(connection: sa.Connection) -> int:
-            return add_note(connection, item_ids(connection, [item])[item], who, at, kind, said)
-
-        return Note(self.store.write(write), item, who, at, kind, said)
+        with self.store.writing() as connection:
+            number = add_note(connection, item_ids(connection, [item])[item], who, at, kind, said)
+        return Note(number, item, who, at, kind, said)
 
     def answer(self, number: int, who: str, text: str = "") -> None:
         """Answer a note, which is done then."""

@@ -100,44 +100,32 @@ class People:
         """Add a user; returns the secret of a one-time link."""
         check_local(name)
         check_role(role)
-
-        def add_and_invite(connection: sa.Connection) -> str:
+        with self.store.writing() as connection:
             if any(user.name == name for user in read_users(connection)):
                 raise ProjectError(f"there is a user {name!r} already; for a new link: labelwise user link ... {name}")
             write_user(connection, name, role, self._clock())
             return self._invite(connection, name)
 
-        return self.store.write(add_and_invite)
-
     def link(self, name: str) -> str:
         """Another one-time link for a user, for a second device or when a session is over."""
-
-        def invite(connection: sa.Connection) -> str:
+        with self.store.writing() as connection:
             self._check_known(connection, name)
             return self._invite(connection, name)
-
-        return self.store.write(invite)
 
     def change_role(self, name: str, role: str) -> None:
         """Give a user another role, at once."""
         check_role(role)
-
-        def change(connection: sa.Connection) -> None:
+        with self.store.writing() as connection:
             self._check_known(connection, name)
             if role != ADMIN:
                 self._check_another_admin(connection, name)
             set_role(connection, name, role)
 
-        self.store.write(change)
-
     def remove(self, name: str) -> None:
         """Nobody signs in by this name any more, and who is signed in is out; the answers stay."""
-
-        def remove(connection: sa.Connection) -> None:
+        with self.store.writing() as connection:
             self._check_known(connection, name)
             remove_user(connection, name, self._clock())
-
-        self.store.write(remove)
 
     def all(self) -> list[StoredUser]:
         with self.store.reading() as connection:
@@ -157,8 +145,7 @@ class People:
         """
         if not 0 <= share <= 1:
             raise ProjectError(f"a share of the items is between 0 and 1 (0 % and 100 %), got {share!r}")
-
-        def give(connection: sa.Connection) -> int:
+        with self.store.writing() as connection:
             self._check_known(connection, name)
             total, free = items_to_assign(connection, name)
             wanted = round(share * total)
@@ -172,19 +159,14 @@ class People:
             assign(connection, name, np.sort(drawn).tolist())
             return wanted
 
-        return self.store.write(give)
-
     def assign_items(self, name: str, items: Iterable[str]) -> int:
         """Give a user these items, besides what they have, whosoever they were; how many there are."""
         wanted = list(items)
-
-        def give(connection: sa.Connection) -> int:
+        with self.store.writing() as connection:
             self._check_known(connection, name)
             numbers = sorted(item_ids(connection, wanted).values())
             assign(connection, name, numbers)
             return len(numbers)
-
-        return self.store.write(give)
 
     def assigned(self) -> dict[str, Assigned]:
         """How many items are whose, and how many of them are answered."""
@@ -220,14 +202,11 @@ class People:
         new_role : of people who are not users yet, who become users with it; None refuses them. Who was removed stays
             out until somebody adds them again.
         """
-
-        def begin(connection: sa.Connection) -> str:
+        with self.store.writing() as connection:
             if self._is_new(connection, name, new_role):
                 assert new_role is not None
                 write_user(connection, name, new_role, self._clock())
             return self._begin(connection, name, is_local=False)
-
-        return self.store.write(begin)
 
     def check_named(self, name: str, new_role: str | None = None) -> None:
         """Raise what `begin_named` would raise; nothing is written."""

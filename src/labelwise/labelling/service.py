@@ -121,8 +121,7 @@ class Service:
 
         `timing`, here and below, is how long the person took; kept within reason, and as it came the first time.
         """
-
-        def give_back(connection: sa.Connection) -> Receipt:
+        with self.store.writing() as connection:
             held = self._held(connection, token, who)
             before = event_of_lease(connection, token) if held.state == "skipped" else None
             if before is not None:
@@ -132,8 +131,6 @@ class Service:
             number = add_event(connection, timed(event, held, timing))
             return_question(connection, held, "skipped")
             return Receipt(number)
-
-        return self.store.write(give_back)
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
@@ -193,12 +190,9 @@ class Service:
         """
         check_person(who)
         batch = list(answers)
-
-        def all_or_none(connection: sa.Connection) -> list[Receipt]:
+        with self.store.writing() as connection:
             ids = item_ids(connection, [answer.item for answer in batch])
             return [self._tell(connection, answer, ids[answer.item], who) for answer in batch]
-
-        return self.store.write(all_or_none)
 
     def settle(self, answer: Answer, who: str) -> Receipt:
         """Save a yes or no that stands whatever others said or will say, until somebody settles it anew.
@@ -208,21 +202,17 @@ class Service:
         check_person(who)
         if any(value is None for value in answer.values.values()):
             raise ProjectError("a label is settled by yes or no, not by unsure")
-
-        def settled(connection: sa.Connection) -> Receipt:
+        with self.store.writing() as connection:
             item = item_ids(connection, [answer.item])[answer.item]
             said, notices = checked_values(self._known(connection), answer.values)
             return Receipt(self._add_unasked(connection, item, who, said, SETTLED), tuple(notices))
-
-        return self.store.write(settled)
 
     def undo(self, who: str, event: int | None = None) -> Lease:
         """Take a person's last answer or skip back; he is asked the question again.
 
         With `event`, the number of that answer: sent twice it is taken back once, and nothing else is.
         """
-
-        def take_back(connection: sa.Connection) -> Lease:
+        with self.store.writing() as connection:
             if event is not None:
                 done = lease_after_undo(connection, who, event)
                 if done is not None:
@@ -238,8 +228,6 @@ class Service:
                 raise AnswerRefused("something was answered since; only the last answer can be taken back")
             undo_answer(connection, last, self._clock())
             return self._ask_again(connection, last, who)
-
-        return self.store.write(take_back)
 
     # -- whole items: a person who reads one may answer for more labels than he was asked about, in one event ----------
 
@@ -268,8 +256,7 @@ class Service:
 
     def skip_item(self, token: str, who: str | None = None, *, timing: Timing | None = None) -> Receipt:
         """Give all questions that a person has about the item of a lease back; he will not be asked them again."""
-
-        def give_back(connection: sa.Connection) -> Receipt:
+        with self.store.writing() as connection:
             before = event_of_lease(connection, self._held(connection, token, who).token)
             if before is not None:
                 if before[1]:
@@ -283,18 +270,13 @@ class Service:
                 return_question(connection, lease, LEFT)
             return Receipt(number)
 
-        return self.store.write(give_back)
-
     def give_back(self, tokens: Iterable[str], who: str) -> None:
         """End leases that a person has no use for, without an event; their questions may go to somebody else."""
-
-        def end(connection: sa.Connection) -> None:
+        with self.store.writing() as connection:
             for token in tokens:
                 held = find_lease(connection, token)
                 if held is not None and held.who == who and held.state == "open":
                     return_question(connection, held, "expired")
-
-        self.store.write(end)
 
     def whole_items(self, tokens: Iterable[str]) -> dict[str, Lease]:
         """The leases among these that ask about one label, as if they asked about all that is open of the item."""

@@ -12,7 +12,6 @@ from itertools import chain, count
 from typing import Any
 
 import numpy as np
-import sqlalchemy as sa
 
 from labelwise.data import write
 from labelwise.data.errors import FormatError
@@ -215,14 +214,11 @@ def _free_name(task: Task, taken: Set[str]) -> str:
 
 def _note_tasks(project: Project, new: Mapping[str, Task]) -> None:
     """New items are known again by their tasks, also where several show the same."""
-
-    def note(connection: sa.Connection) -> None:
+    with project.store.writing() as connection:
         numbers = item_ids(connection, new)
         keys = {name: task_key(task.source) for name, task in new.items()}
         rows = [(*key, numbers[name], data_digest(new[name].source)) for name, key in keys.items() if key is not None]
         write_tasks(connection, rows)
-
-    project.store.write(note)
 
 
 def _take_annotations(project: Project, tasks: Sequence[Task], result: Imported, as_of: float | None = None) -> None:

@@ -89,7 +89,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """All of it on disk when this returns, or nothing changed."""
+        """All of it on disk when this returns, or nothing changed; what many people do all the time is for `write`."""
         with self._turn, self._transaction() as connection:
             yield connection
 
