@@ -18,7 +18,7 @@ ALLOWED = {
     "records": {"_lazy", "numerics", "views"},
     "posterior": {"_lazy", "numerics"},
     "encoders": {"_lazy", "files"},
-    "data": {"_lazy", "encoders", "files", "records"},
+    "data": {"_lazy", "encoders", "files", "records", "views"},
     "models": {"_lazy", "decisions", "files", "numerics", "posterior"},
     "queries": {"_lazy", "numerics", "posterior", "records"},
     "decisions": {"_lazy", "numerics", "posterior"},

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from threading import Event
+from threading import Event, Timer
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
@@ -150,6 +150,21 @@ def patient_bars(seconds: float = 2.0) -> Iterator[Callable[[str, int, int], Non
                 bar(name, done, total)
 
         yield update
+
+
+@contextmanager
+def waiting(doing: str, seconds: float = 2.0) -> Iterator[None]:
+    """Say on stderr what is being done, where it takes longer than this: a spinner, or a line where nobody watches."""
+    spinner = errors.status(doing)
+    timer = Timer(seconds, lambda: spinner.start() if errors.is_terminal else errors.print(f"{doing} …"))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        spinner.stop()
 
 
 @contextmanager

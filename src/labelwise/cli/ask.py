@@ -12,10 +12,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from labelwise.cli._common import AsJson, ProjectPlace, Who, at_least_one, errors, fail, opened, person, user_errors
+from labelwise.cli._common import (
+    AsJson,
+    ProjectPlace,
+    Who,
+    at_least_one,
+    errors,
+    fail,
+    opened,
+    person,
+    user_errors,
+    waiting,
+)
 
 if TYPE_CHECKING:
     from labelwise.labelling import Lease, Project
+    from labelwise.records import Answer
 
 
 def ask(
@@ -55,7 +67,8 @@ def ask(
             return
         from labelwise.labelling.leases import held_most
 
-        leases = next_lease(found, person(who), n or 1)
+        with waiting("choosing questions"):
+            leases = next_lease(found, person(who), n or 1)
         limit = held_most(len(leases))
         if limit is not None and (n or 1) > len(leases):
             typer.echo(limit, err=True)
@@ -103,7 +116,9 @@ def _print(lease: Lease) -> None:
 
 def tell(
     project: ProjectPlace,
-    answers: Annotated[Path | None, typer.Argument(help="jsonl file of answers: item, values.")] = None,
+    answers: Annotated[
+        Path | None, typer.Argument(help="jsonl file of answers (item, values), or a table as export writes it.")
+    ] = None,
     lease: Annotated[str | None, typer.Option(help="The lease that labelwise ask printed.")] = None,
     item: Annotated[str | None, typer.Option(help="An item to answer without a question.")] = None,
     yes: Annotated[list[str] | None, typer.Option(help="A label that is present. Repeatable.")] = None,
@@ -123,17 +138,20 @@ def tell(
     lease. An answer that the same person gave before, and that still counts, is not saved again: you may give a file
     twice.
 
+    A table (.csv, .tsv, .xlsx, .parquet) that `labelwise export` wrote may be filled in and corrected in a spreadsheet
+    and told: cells that say something else than the project become answers of --who, and no others.
+
     **Examples**
 
     ```
     labelwise tell tickets.db --lease 3f9c51c2ab04d7e8 --yes billing --others-no
     labelwise tell tickets.db --item 1042 --yes billing --unsure fraud
     labelwise tell tickets.db answers.jsonl --who ann
+    labelwise tell tickets.db corrected.xlsx --who ann
     labelwise tell tickets.db --undo
     ```
     """
     with opened(project) as found:
-        from labelwise.data import read_answers  # not for `ask`, which starts faster without
         from labelwise.records.asking import Answer
 
         if sum([answers is not None, lease is not None, item is not None, undo]) != 1:
@@ -150,7 +168,7 @@ def tell(
             answer = Answer(item, values, correction=correct)  # type: ignore[arg-type]  # a project takes None: unsure
             receipts = found.tell(answer, who=name)
         else:
-            receipts = found.tell(read_answers(answers), who=name)  # type: ignore[arg-type]  # one of four was given
+            receipts = found.tell(_read_file(found, str(answers)), who=name)
     for receipt in receipts:
         for notice in receipt.notices:
             errors.print(notice)
@@ -160,6 +178,17 @@ def tell(
         repeated = sum(receipt.repeated for receipt in receipts)
         already = f"; there already: {repeated:,}" if repeated else ""
         typer.echo(f"saved: {len(receipts) - repeated:,}{already}")
+
+
+def _read_file(project: Project, path: str) -> list[Answer]:
+    from labelwise.data import read_answers  # not for `ask`, which starts faster without
+    from labelwise.data.formats.rows import JSON_LINES, TABLES, file_suffix
+
+    if file_suffix(path) in TABLES and file_suffix(path) not in JSON_LINES:
+        from labelwise.labelling.exchange.transfer import table_answers
+
+        return table_answers(project, path)
+    return read_answers(path)
 
 
 def _answers_by_label(by_word: dict[str, list[str]]) -> dict[str, bool | None]:

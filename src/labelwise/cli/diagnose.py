@@ -14,6 +14,7 @@ from rich.table import Table as Grid
 from labelwise import campaign as campaigns
 from labelwise import models, queries
 from labelwise.cli._common import at_least_one, fail, load, user_errors
+from labelwise.views.wording import did_you_mean
 
 if TYPE_CHECKING:
     from labelwise.campaign import Campaign
@@ -52,7 +53,8 @@ def diagnose(
     with user_errors():
         at_least_one("--buy", buy)
         if model not in models.BY_NAME:
-            raise ValueError(f"there is no model {model!r}; there are {', '.join(models.BY_NAME)}")
+            near, there = did_you_mean(model, models.BY_NAME), ", ".join(models.BY_NAME)
+            raise ValueError(f"there is no model {model!r}{near}; there are {there}")
         _, learnt, asked = load(known, items, labels=labels, text=text, id=id)
         if asked is None:
             raise fail(f"no items could be read from {items}")

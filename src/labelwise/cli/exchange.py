@@ -17,6 +17,7 @@ from labelwise.cli._common import (
     csv_options,
     opened,
     print_notice,
+    waiting,
 )
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
 def export(
     project: ProjectPlace,
-    out: Annotated[str, typer.Argument(help=".csv, .jsonl, .parquet; .json for Label Studio; .skops with --model.")],
+    out: Annotated[
+        str, typer.Argument(help=".csv, .xlsx, .jsonl, .parquet; .json for Label Studio; .skops with --model.")
+    ],
     answers: Annotated[
         bool, typer.Option("--answers", help="Every answer with who, when and why (csv, jsonl).")
     ] = False,
@@ -60,19 +63,20 @@ def export(
         from labelwise.labelling.exchange.transfer import export_answers, export_labels, export_notes, export_tasks
         from labelwise.labelling.figures.wording import counted
 
-        if model:
-            if not out.endswith(".skops"):
-                raise ValueError(f"a model is written to a .skops file, got {out!r}")
-            found.model().save(out)
-            told = "the model"
-        elif answers:
-            told = counted(export_answers(found, out, raw_csv=raw_csv), "event")
-        elif notes:
-            told = counted(export_notes(found, out, raw_csv=raw_csv), "note")
-        elif out.endswith(".json"):
-            told = counted(export_tasks(found, out, predictions=predictions), "task")
-        else:
-            told = counted(export_labels(found, out, raw_csv=raw_csv), "item")
+        with waiting(f"writing {out}"):
+            if model:
+                if not out.endswith(".skops"):
+                    raise ValueError(f"a model is written to a .skops file, got {out!r}")
+                found.model().save(out)
+                told = "the model"
+            elif answers:
+                told = counted(export_answers(found, out, raw_csv=raw_csv), "event")
+            elif notes:
+                told = counted(export_notes(found, out, raw_csv=raw_csv), "note")
+            elif out.endswith(".json"):
+                told = counted(export_tasks(found, out, predictions=predictions), "task")
+            else:
+                told = counted(export_labels(found, out, raw_csv=raw_csv), "item")
     typer.echo(f"{told}: {out}")
 
 

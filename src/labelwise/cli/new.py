@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,13 +23,29 @@ from labelwise.cli._common import (
     print_notice,
     seconds,
     user_errors,
+    waiting,
 )
+
+if TYPE_CHECKING:
+    from labelwise.labelling import Project
+    from labelwise.records import LabelData
+
+LOOKED_AT = 1000  # items whose words are counted
+USUAL_LABELS = 2  # of an item, as long as nothing is known
+FORETOLD = 100  # questions whose hours are told
 
 
 def new(
     project: ProjectPlace,
-    items: Annotated[str, typer.Option(help="csv, jsonl, parquet, ARFF, libsvm, ... or a folder of pictures.")],
-    labels: Annotated[str | None, typer.Option(help="File of labels, or names by comma. csv, json: see docs.")] = None,
+    items: Annotated[
+        str,
+        typer.Option(
+            help="csv, xlsx, jsonl, parquet, ARFF, libsvm, ... or a folder: pictures, a Hugging Face dataset."
+        ),
+    ],
+    labels: Annotated[
+        str | None, typer.Option(help="File of labels, or names by comma. csv, json, SKOS: see docs.")
+    ] = None,
     text: Annotated[str | None, typer.Option(help="Column of text to learn from.")] = None,
     markdown: Annotated[
         str | None, typer.Option(help="Columns, by comma, that are Markdown and are shown so. Default: none.")
@@ -138,24 +154,52 @@ def new(
             if column in formats:
                 raise ProjectError(f"the column {column!r} is Markdown or HTML, not both; name it once")
             formats[column] = "html"
-        data = read_pool(
-            items,
-            text=text,
-            labels=None if labels is None else read_label_list(labels),
-            known=columns[0] if columns and len(columns) == 1 else columns,
-            id=id,
-            notice=print_notice,
-            **csv_options(encoding, delimiter, label_separator),
-        )
+        with waiting(f"reading {items}"):
+            data = read_pool(
+                items,
+                text=text,
+                labels=None if labels is None else read_label_list(labels),
+                known=columns[0] if columns and len(columns) == 1 else columns,
+                id=id,
+                notice=print_notice,
+                **csv_options(encoding, delimiter, label_separator),
+            )
         if embeddings is not None:
             data = with_vectors(data, embeddings, encoder=embed or "")
         images = PICTURES_FIELD if is_folder(items) else None
         made_here = embed if embeddings is None else None
         made_of = {"text": text, "images": images, "embed": made_here}
         with Project.create(project, data, formats=formats, **made_of, **settings) as made:
-            where = made.store.shown
-            made.prepare()
+            where, asked = made.store.shown, _asked(made, data)
+            with waiting("preparing the first questions"):
+                made.prepare()
     known_entries = f", {counted(data.n_observed, 'label')} known" if data.n_observed else ""
     typer.echo(f"{where}: {counted(data.n_items, 'item')}, {counted(data.n_labels, 'label')}{known_entries}")
+    typer.echo(asked)
     typer.echo(f"label them in the browser: labelwise serve {where}")
     typer.echo(f"or in the terminal: labelwise ask {where} --tty")
+
+
+def _asked(project: Project, data: LabelData) -> str:
+    """What will be asked, and the hours that takes by the prices of the project."""
+    import numpy as np  # most of this command's help does without
+
+    from labelwise.labelling.figures.wording import counted, roughly
+
+    settings = project.settings
+    costs, by_item = settings.costs(data.label_names), settings.target == "items"
+    words = data.word_counts(np.arange(min(data.n_items, LOOKED_AT)))
+    usual = float(words[~np.isnan(words)].mean()) if (~np.isnan(words)).any() else None
+    each = float(costs.whole_item(picked=USUAL_LABELS, words=usual) if by_item else costs.pair(usual))
+    what = "whole items" if by_item else "one label of one item at a time"
+    begin = f", {counted(settings.start, 'random item')} first" if settings.start else ""
+    chosen = f"it asks about {what}{begin} (model {settings.model}, strategy {settings.strategy})"
+    if costs.unit != "s":
+        return chosen
+    number = data.n_items if by_item else data.n_items * data.n_labels
+    some = min(number, FORETOLD)
+    noun = "item" if by_item else "question"
+    hours = f"{counted(some, noun)} take about {roughly(each * some)}"
+    hours += f", all {number:,} about {roughly(each * number)}" if number > some else ""
+    with_labels = f", if an item has {USUAL_LABELS} labels" if by_item else ""
+    return f"{chosen}; by the usual times {hours} of a person's time{with_labels}"

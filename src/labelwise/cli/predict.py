@@ -17,6 +17,7 @@ from labelwise.cli._common import (
     csv_options,
     errors,
     opened,
+    waiting,
 )
 
 if TYPE_CHECKING:
@@ -76,14 +77,15 @@ def predict(
 
         at_least_one("--top", top)
         with writing_predictions(out, raw_csv=raw_csv) as append:  # first: what cannot be written is told at once
-            predicted = found.predict(
-                items,
-                id=id,
-                threshold=threshold,
-                every_label=every_label,
-                opinions=[_read_opinions(each) for each in opinions or ()],
-                **csv_options(encoding, delimiter),
-            )
+            with waiting("learning and predicting"):
+                predicted = found.predict(
+                    items,
+                    id=id,
+                    threshold=threshold,
+                    every_label=every_label,
+                    opinions=[_read_opinions(each) for each in opinions or ()],
+                    **csv_options(encoding, delimiter),
+                )
             names = predicted.label_names
             there = np.array([name not in set(predicted.left_out) for name in names], dtype=bool)
             append(prediction_columns(predicted.ids, predicted.sets, predicted.probabilities, names, top or 0, there))

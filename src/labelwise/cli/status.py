@@ -10,14 +10,18 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from labelwise.cli._common import AsJson, ProjectPlace, TargetF1, WorthAnHour, opened
+from labelwise.cli._common import AsJson, ProjectPlace, TargetF1, WorthAnHour, at_least_one, opened
 
 if TYPE_CHECKING:
     from labelwise.labelling.figures.status import Status
 
 
 def status(
-    project: ProjectPlace, target_f1: TargetF1 = None, worth_an_hour: WorthAnHour = None, as_json: AsJson = False
+    project: ProjectPlace,
+    target_f1: TargetF1 = None,
+    worth_an_hour: WorthAnHour = None,
+    top: Annotated[int | None, typer.Option(help="Show the labels with most yes only, so many.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show answers per label, time spent, the estimated F1, the time that is saved, what the next hour brings.
 
@@ -29,17 +33,19 @@ def status(
     ```
     labelwise status tickets.db
     labelwise status tickets.db --target-f1 0.8 --worth-an-hour 0.01
+    labelwise status tickets.db --top 10
     labelwise status tickets.db --json
     ```
     """
     with opened(project) as found:
+        at_least_one("--top", top)
         from labelwise.labelling.figures.status import status_of
 
         now = status_of(found, target_f1=target_f1, worth_an_hour=worth_an_hour)
     if as_json:
         typer.echo(json.dumps(now.as_dict(), indent=2, ensure_ascii=False))
         return
-    _print(now)
+    _print(now, top)
 
 
 def report(
@@ -63,7 +69,7 @@ def report(
     typer.echo(f"Report: {out}")
 
 
-def _print(now: Status) -> None:
+def _print(now: Status, top: int | None = None) -> None:
     from labelwise.labelling.figures.wording import (
         counted,
         encoding_line,
@@ -77,11 +83,14 @@ def _print(now: Status) -> None:
     )
 
     grid = Grid("label", "yes", "no", "unsure", "share", "agreement")
-    for label in now.labels:
+    most = now.labels if top is None else sorted(now.labels, key=lambda label: -label.yes)[:top]
+    for label in most:
         share = "" if label.base_rate is None else interval(label.base_rate, "rate")
         agreement = "" if label.agreement is None else f"{label.agreement:.2f}"
         grid.add_row(label.name, str(label.yes), str(label.no), str(label.unsure), share, agreement)
     Console(highlight=False, markup=False).print(grid)
+    if len(most) < len(now.labels):
+        typer.echo(f"{len(now.labels) - len(most):,} more labels; the table has those with most yes")
     people = ", ".join(f"{who} {n}" for who, n in now.people.items())
     answers, items = counted(now.answers, "answer"), counted(now.items, "item")
     typer.echo(f"{answers} on {now.answered_items} of {items}" + (f": {people}" if people else ""))

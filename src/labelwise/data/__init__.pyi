@@ -20,6 +20,7 @@ from labelwise.data.formats.streaming import Stream as Stream
 from labelwise.data.formats.streaming import StreamBatch as StreamBatch
 from labelwise.data.formats.table.layout import TableLayout as TableLayout
 from labelwise.data.labels import read_labels as read_labels
+from labelwise.data.labels import write_labels as write_labels
 from labelwise.data.made_up.synthetic import make_drifting_stream as make_drifting_stream
 from labelwise.data.made_up.synthetic import make_gaussian_labels as make_gaussian_labels
 from labelwise.data.made_up.synthetic import make_shapes as make_shapes

@@ -1,17 +1,19 @@
-"""Labels in files: names, descriptions, keywords, aliases, parents; from lists, tables and SKOS-like JSON."""
+"""Labels in files: names, descriptions, keywords, aliases, parents; from lists, tables and SKOS."""
 
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
 
 from labelwise.data.errors import FormatError
-from labelwise.files import AnyPath, split_name
+from labelwise.data.skos import VOCABULARIES, read_concepts, write_turtle
+from labelwise.files import AnyPath, split_name, write_text
 from labelwise.records.label_data import check_unique
 from labelwise.records.labels import Label, as_labels
 
@@ -40,8 +42,9 @@ def read_labels(source: AnyPath | Iterable[Any] | Mapping[str, str], *, language
     A csv has a column `name` and any of description, examples, keywords, aliases, parent; lists are separated by ";".
     A jsonl has one such object, or one name, on each line. A json is a list of these, an object of names and
     descriptions, or SKOS-like: concepts with prefLabel, altLabel, hiddenLabel, definition, scopeNote, example and
-    broader, in `@graph`, `concepts` or a list. Any other file has one name on each line. Where SKOS says something in
-    several languages, `language` decides.
+    broader, in `@graph`, `concepts` or a list. SKOS in Turtle (.ttl), N-Triples (.nt) and RDF/XML (.rdf, .xml) is
+    read, and so are Annif's tables of subjects: .tsv with an address and a name, .csv with columns `uri` and
+    `label_en`. Any other file has one name on each line. Of several languages, `language` is read.
 
     Examples
     --------
@@ -55,16 +58,53 @@ def read_labels(source: AnyPath | Iterable[Any] | Mapping[str, str], *, language
     try:
         text = path.read_text(encoding="utf-8-sig")
         if kind == ".csv":
-            found: Iterable[Any] = _rows(text, path)
+            found: Iterable[Any] = _rows(text, language)
         elif kind == ".jsonl":
-            found = [_plain(json.loads(line)) for line in text.splitlines() if line.strip()]
+            found = [_plain(json.loads(line), language) for line in text.splitlines() if line.strip()]
         elif kind == ".json":
             found = _from_json(json.loads(text), language)
+        elif kind in VOCABULARIES:
+            found = _from_skos(read_concepts(text, kind), language)
         else:
             found = [line.strip() for line in text.splitlines() if line.strip()]
         return _checked(as_labels(found))
     except (ValueError, TypeError) as error:  # that of JSON is a ValueError, too
         raise FormatError(f"no labels can be read: {error}", path) from error
+
+
+def write_labels(labels: Iterable[Any], path: AnyPath, *, language: str = "en") -> None:
+    """Write labels so that `read_labels` gives the same back: .csv, .jsonl, or SKOS as .json or .ttl.
+
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + "/labels.ttl"
+    >>> write_labels([Label("joy", aliases=("delight",), parent="emotion"), Label("emotion")], path)
+    >>> read_labels(path)[0].aliases, read_labels(path)[0].parent
+    (('delight',), 'emotion')
+    """
+    kept, kind = _checked(as_labels(labels)), split_name(path)[1]
+    if kind == ".ttl":
+        write_text(path, write_turtle(kept, language))
+    elif kind == ".json":
+        property_of = {field: name for name, field in SKOS.items() if name != "scopeNote"}
+        concepts = [{property_of[key]: value for key, value in label.as_dict().items()} for label in kept]
+        write_text(path, json.dumps({"concepts": concepts}, ensure_ascii=False, indent=1))
+    elif kind == ".jsonl":
+        write_text(path, "".join(json.dumps(label.as_dict(), ensure_ascii=False) + "\n" for label in kept))
+    elif kind == ".csv":
+        _check_lists(kept, path)
+        rows = [[cell if isinstance(cell, str) else "; ".join(cell) for cell in astuple(label)] for label in kept]
+        text = io.StringIO()
+        csv.writer(text).writerows([FIELDS, *rows])
+        write_text(path, text.getvalue())
+    else:
+        raise FormatError("labels are written to .csv, .jsonl, .json or .ttl files", path)
+
+
+def _check_lists(labels: Iterable[Label], path: AnyPath) -> None:
+    for label in labels:
+        for text in (*label.examples, *label.keywords, *label.aliases):
+            if ";" in text:
+                raise FormatError(f"{text!r} of the label {label.name!r} has a ; in it; use .jsonl", path)
 
 
 def _checked(labels: tuple[Label, ...]) -> tuple[Label, ...]:
@@ -74,18 +114,19 @@ def _checked(labels: tuple[Label, ...]) -> tuple[Label, ...]:
     return labels
 
 
-def _rows(text: str, path: Path) -> list[Any]:
-    rows = list(csv.DictReader(text.splitlines()))
+def _rows(text: str, language: str) -> list[Any]:
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
     if rows and None in rows[0]:
         raise ValueError("a row has more cells than the first line names")
-    return [_plain({key: cell for key, cell in row.items() if cell}) for row in rows]
+    return [_plain({key: cell for key, cell in row.items() if cell}, language) for row in rows]
 
 
-def _plain(entry: Any) -> Any:
+def _plain(entry: Any, language: str = "en") -> Any:
     """A name, or the fields that a label has, by their usual names."""
     if not isinstance(entry, Mapping):
         return entry
-    named = {OTHER_NAMES.get(key.strip().lower(), key.strip().lower()): value for key, value in entry.items()}
+    names = OTHER_NAMES | {f"label_{language}": "name"}  # as Annif calls its columns
+    named = {names.get(key.strip().lower(), key.strip().lower()): value for key, value in entry.items()}
     return {key: value for key, value in named.items() if key in FIELDS}
 
 
@@ -98,7 +139,7 @@ def _from_json(content: Any, language: str) -> Any:
     if not isinstance(content, list):
         raise ValueError(f"expected a list of labels or an object, got {content!r}")
     if not any(isinstance(entry, Mapping) and "prefLabel" in map(_local, entry) for entry in content):
-        return [_plain(entry) for entry in content]
+        return [_plain(entry, language) for entry in content]
     return _from_skos([entry for entry in content if isinstance(entry, Mapping)], language)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from labelwise.labelling.errors import ProjectError
 from labelwise.records.asking import BY_RATE, Question, Suggestion, Timing, check_goals
+from labelwise.views.wording import did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np
@@ -157,7 +158,9 @@ class Settings:
 
         for what, name, known in (("model", self.model, models.BY_NAME), ("strategy", self.strategy, queries.BY_NAME)):
             if name not in known:
-                raise ProjectError(f"there is no {what} {name!r}; there are {', '.join(known)}")
+                raise ProjectError(
+                    f"there is no {what} {name!r}{did_you_mean(name, known)}; there are {', '.join(known)}"
+                )
         try:
             self.costs(self.label_costs)
         except ValueError as error:

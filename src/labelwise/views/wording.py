@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 
 def counted(number: float, one: str, many: str | None = None) -> str:
@@ -48,3 +49,13 @@ def cut(text: str, most: int) -> str:
     """
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """What to add to an error about a name that is not there, if one is like it.
+
+    >>> did_you_mean("labelgp", ["label_gp", "auto"]), did_you_mean("nothing", ["label_gp", "auto"])
+    ("; did you mean 'label_gp'?", '')
+    """
+    close = get_close_matches(str(name), list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -18,13 +18,15 @@ def sample(sparse, named):
     return LabelData.from_arrays(sp.csr_array(X) if sparse else X, rng.random((8, 3)) < 0.5, **names)
 
 
-PACKED = (".parquet.gz", ".parquet.bz2")  # parquet is compressed inside
+PACKED = (".parquet.gz", ".parquet.bz2", ".xlsx.gz", ".xlsx.bz2")  # compressed inside
 SUFFIXES = [(suffix, packed) for suffix in BY_SUFFIX for packed in ("", ".gz", ".bz2") if suffix + packed not in PACKED]
 
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize(("suffix", "packed"), SUFFIXES)
 def test_round_trip_of_every_suffix(tmp_path, assert_same, suffix, packed, sparse):
+    if suffix == ".xlsx":
+        pytest.importorskip("openpyxl", reason="needs the extra spreadsheets")
     is_xmc, is_arff = BY_SUFFIX[suffix] is xmc, suffix == ".arff"
     data, path = sample(sparse, named=not is_xmc), tmp_path / f"set{suffix}{packed}"
     write(data, path)
@@ -34,6 +36,8 @@ def test_round_trip_of_every_suffix(tmp_path, assert_same, suffix, packed, spars
 
 @pytest.mark.parametrize("suffix", BY_SUFFIX)
 def test_every_format_refuses_an_empty_file(file, suffix):
+    if suffix == ".xlsx":
+        pytest.importorskip("openpyxl", reason="needs the extra spreadsheets")
     with pytest.raises(FormatError, match=r"set\.\w+"):
         read(file(f"set{suffix}", ""))
 
@@ -50,7 +54,19 @@ def test_a_given_format_goes_before_the_suffix(tmp_path, assert_same):
 
 
 def test_every_format_has_its_name(tmp_path, assert_same):
-    assert list(BY_NAME) == ["arff", "csv", "jsonl", "parquet", "xmc", "mulan", "meka", "shards"]
+    assert list(BY_NAME) == [
+        "arff",
+        "csv",
+        "jsonl",
+        "parquet",
+        "xmc",
+        "mulan",
+        "meka",
+        "shards",
+        "xlsx",
+        "datasets",
+        "spacy",
+    ]
     data = sample(False, True)
     for name in ("arff", "meka", "shards"):
         write(data, tmp_path / name, format=name)

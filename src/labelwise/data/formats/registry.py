@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from labelwise._lazy import Registry
-from labelwise.data.formats import csv, jsonl, parquet, shards, xmc
+from labelwise.data.formats import csv, datasets, jsonl, parquet, shards, spacy, xlsx, xmc
 from labelwise.data.formats.arff import files as arff
 from labelwise.data.formats.arff import meka, mulan
 from labelwise.data.formats.streaming import Position, Span, Stream
@@ -30,6 +30,9 @@ BUILT_IN: dict[str, ModuleType] = {
     "mulan": mulan,
     "meka": meka,
     "shards": shards,
+    "xlsx": xlsx,
+    "datasets": datasets,
+    "spacy": spacy,
 }
 BY_NAME = Registry(BUILT_IN, "labelwise.formats", lambda entry: entry.load())  # each a module
 NAME_BY_SUFFIX = {
@@ -39,6 +42,7 @@ NAME_BY_SUFFIX = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".parquet": "parquet",
+    ".xlsx": "xlsx",
     ".txt": "xmc",
     ".xmc": "xmc",
     ".libsvm": "xmc",
@@ -50,11 +54,11 @@ STREAMS: Mapping[str, tuple[Any, Any]] = {  # format to its stream and the optio
     "jsonl": (jsonl.JsonlStream, TableOptions),
     "parquet": (parquet.ParquetStream, TableOptions),
 }
-OF_TABLES = {  # options that csv, jsonl and parquet share, of their `read` and their `write`
+OF_TABLES = {  # options that csv, jsonl, parquet and others share, of their `read` and their `write`
     "layout": [*inspect.signature(TableLayout).parameters],
     "columns": [*inspect.signature(to_columns).parameters][2:],
 }
-SPREADSHEETS = (".xlsx", ".xls", ".ods")
+SPREADSHEETS = (".xls", ".ods", ".xlsb")  # that are not read
 
 
 def read(
@@ -68,13 +72,15 @@ def read(
 ) -> LabelData:
     """Read a file into LabelData. The suffix decides the format; .gz and .bz2 are uncompressed.
 
-    A folder is read as a pool in shards, whose features stay in the files. A data frame is read like a table, with all
-    columns that can be features: numbers, lists of numbers, and words that repeat as categories.
+    A folder is read as a pool in shards, whose features stay in the files, or as a Hugging Face dataset. A data frame
+    is read like a table, with all columns that can be features: numbers, lists of numbers, and words that repeat as
+    categories.
 
     Parameters
     ----------
     path : path of the file, or of a folder of shards; or a pandas.DataFrame
-    format : "arff", "mulan", "meka", "xmc", "csv", "jsonl", "parquet" or "shards"; by default the suffix decides
+    format : "arff", "mulan", "meka", "xmc", "csv", "jsonl", "parquet", "xlsx", "shards", "datasets" or "spacy"; by
+        default the suffix decides
     embed : an encoder of the column `text`: "minilm", "package.module:name", or an object with `encode`, see
         docs/features.md
     embeddings : vectors of the items: an array in their order, the path of a .npy, .npz or .parquet file, or the name
@@ -135,10 +141,12 @@ def _format_of(path: AnyPath, format: str | None) -> str:
             raise ValueError(f"format must be one of {', '.join(BY_NAME)}, got {format!r}")
         return format
     if Path(path).is_dir():
-        return "shards"
+        return "datasets" if datasets.is_dataset(path) else "shards"
     suffix = split_name(path)[1]
     if suffix in SPREADSHEETS:
-        raise ValueError(f"{str(path)!r}: a spreadsheet is not read; save it as .csv, in UTF-8")
+        raise ValueError(
+            f"{str(path)!r}: a spreadsheet of this kind is not read; save it as .xlsx, or as .csv in UTF-8"
+        )
     if suffix not in BY_SUFFIX:
         for name, module in BY_NAME.items():  # of other packages
             if suffix in getattr(module, "SUFFIXES", ()):

@@ -14,7 +14,7 @@ from labelwise.data.reading import text_lines
 from labelwise.files import AnyPath, split_name, writing
 
 JSON_LINES = (".jsonl", ".ndjson")
-TABLES = (".csv", ".tsv", *JSON_LINES, ".parquet")  # whose columns have names
+TABLES = (".csv", ".tsv", *JSON_LINES, ".parquet", ".xlsx")  # whose columns have names
 
 
 def file_suffix(path: AnyPath) -> str:

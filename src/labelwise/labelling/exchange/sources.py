@@ -12,7 +12,9 @@ import numpy as np
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from labelwise.data import read, read_labels
+from labelwise.data.formats.datasets import is_dataset
 from labelwise.data.formats.rows import TABLES, file_suffix, read_lines
+from labelwise.data.skos import VOCABULARIES
 from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.records import Settings
 from labelwise.labelling.store.labels import check_name
@@ -21,7 +23,7 @@ from labelwise.records.labels import as_labels
 
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff")
 PICTURES_FIELD = "image"  # the field of a picture's content
-NAME_COLUMNS = {"name", "label"}  # of a csv that says what labels mean
+NAME_COLUMNS = {"name", "label", "uri"}  # of a csv that says what labels mean
 
 
 def read_pool(
@@ -62,9 +64,9 @@ def _read_items(
     notice: Callable[[str], None] | None,
     **csv: Any,
 ) -> LabelData:
-    if Path(path).is_dir():
+    if is_folder(path):
         return _pictures(Path(path), labels)
-    if file_suffix(path) not in TABLES:
+    if not _is_table(path):
         number = isinstance(known, str) and known.lstrip("-").isdigit()  # so many attributes of an ARFF file
         where: dict[str, Any] = {} if known is None else {"labels": int(str(known)) if number else known}
         return _with_labels(read(path, **where, **csv), labels)
@@ -89,9 +91,9 @@ def read_new(
 ) -> LabelData:
     """More items for a project, or items to predict: read as the project's features need them."""
     kind = settings.features["kind"]
-    if kind == "images" and Path(path).is_dir():
+    if kind == "images" and is_folder(path):
         return _pictures(Path(path), label_names)
-    if file_suffix(path) not in TABLES:
+    if not _is_table(path):
         data = read(path, **csv)
         return as_the_project(data, settings) if kind == "numbers" else data
     options: dict[str, Any] = {"labels": None, "label_names": list(label_names), "notice": notice} | csv
@@ -121,13 +123,13 @@ def read_label_list(given: str) -> tuple[Label, ...]:
     `labelwise.data.read_labels`.
     """
     if not os.path.exists(given):
-        if given.endswith((".txt", ".csv", ".json", ".jsonl")):
+        if given.endswith((".txt", ".csv", ".json", ".jsonl", *VOCABULARIES)):
             raise ProjectError(f"there is no file {given!r} with the labels")
         labels = as_labels(name.strip() for name in given.split(",") if name.strip())
     else:
         kind, lines = file_suffix(given), read_lines(given)
         is_table = kind == ".csv" and bool(lines) and not NAME_COLUMNS.isdisjoint(lines[0].lower().split(","))
-        labels = read_labels(given) if is_table or kind in (".json", ".jsonl") else as_labels(lines)
+        labels = read_labels(given) if is_table or kind in (".json", ".jsonl", *VOCABULARIES) else as_labels(lines)
     if not labels:
         raise ProjectError(f"{given!r} names no label; write one per line")
     for label in labels:
@@ -136,7 +138,12 @@ def read_label_list(given: str) -> tuple[Label, ...]:
 
 
 def is_folder(path: str) -> bool:
-    return Path(path).is_dir()
+    """Whether it is a folder of pictures: any but a Hugging Face dataset."""
+    return Path(path).is_dir() and not is_dataset(path)
+
+
+def _is_table(path: str) -> bool:
+    return file_suffix(path) in TABLES or is_dataset(path)
 
 
 def _with_labels(data: LabelData, labels: Sequence[str] | None) -> LabelData:

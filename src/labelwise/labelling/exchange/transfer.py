@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from labelwise.data import write
-from labelwise.data.errors import FormatError
+from labelwise.data import read, write
+from labelwise.data.errors import FormatError, Problem
 from labelwise.data.formats.rows import JSON_LINES, file_suffix, read_rows, write_rows
+from labelwise.data.formats.table.labels import parse_truth
 from labelwise.files import write_text
+from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.exchange.label_studio import (
     Task,
     from_label_studio,
@@ -42,8 +44,9 @@ from labelwise.labelling.records import EVENT_KINDS, IN_WORDS, Event, ExpectedLa
 from labelwise.labelling.store.annotations import write_tasks
 from labelwise.labelling.store.items import item_ids
 from labelwise.labelling.store.schema import STUDIO
-from labelwise.records import LabelData, Timing
+from labelwise.records import Answer, LabelData, Timing
 from labelwise.records.asking import BY_RATE
+from labelwise.views.wording import did_you_mean
 
 COLUMNS = ("event", "at", "who", "kind", "item", "asked", "reason", "undoes")
 TIME_COLUMNS = tuple(each.name for each in fields(Timing))  # blank, or not there, where nothing is known
@@ -292,6 +295,43 @@ def import_items(
         data = read_pool(path, text=text, known=columns[0] if names else columns, labels=names, id=id, **options)
     added = project.add_items(data)
     return added, data.n_items - added
+
+
+def table_answers(project: Project, path: str, *, id: str | None = None, **csv: Any) -> list[Answer]:
+    """What a table says of the project's items that is not known so: exactly the cells that were filled in or changed.
+
+    The columns are those of `export_labels`: the ids of items, and some or all labels with 1, 0 and blank. A blank cell
+    says nothing, also where a label is known. Other columns are passed over. `csv`: encoding and delimiter.
+    """
+    names = project.label_names()
+    options: dict[str, Any] = {"labels": None, "label_names": names, "features": []} | csv
+    table = read(path, **options, **({} if id is None else {"id": id}))
+    rows: Sequence[Any] = table.items or ()
+    columns = [name for name in names if rows and name in rows[0]]
+    if not columns:
+        there = ", ".join(map(repr, list(rows[0])[:5])) if rows else "none"
+        raise ProjectError(f"{path} has no column that is a label of the project; it has {there}")
+    known = project.labelled()
+    Y, observed, place = known.Y, known.observed_mask(), {item: row for row, item in enumerate(known.item_ids)}
+    column_of = {name: column for column, name in enumerate(known.label_names)}
+    found = []
+    for number, (item, row) in enumerate(zip(table.item_ids, rows, strict=True), start=1):
+        if item not in place:
+            raise ProjectError(
+                f"{path}, item {number}: there is no item {item!r} in the project{did_you_mean(item, place)}"
+            )
+        said = {}
+        for name in columns:
+            try:
+                value = parse_truth(row[name])
+            except Problem as problem:
+                raise FormatError(f"item {item!r}, column {name!r}: {problem}", path) from None
+            at = place[item], column_of[name]
+            if value == value and not (observed[at] and bool(Y[at]) == bool(value)):
+                said[name] = bool(value)
+        if said:
+            found.append(Answer(item, said, correction=True))
+    return found
 
 
 # -- files of answers: one event per line of jsonl, or one value per row of csv ----------------------------------------

@@ -139,5 +139,5 @@ def test_odd_names_come_back_from_a_file(tmp_path, assert_same, recwarn, names):
 def test_utf_16_and_spreadsheets_are_named(file):
     with pytest.raises(FormatError, match="this is UTF-16 text; save it as UTF-8"):
         read(file("x.csv", "x,labels\n1,a\n".encode("utf-16")))
-    with pytest.raises(ValueError, match=r"a spreadsheet is not read; save it as \.csv"):
-        read(file("x.xlsx", b"PK"))
+    with pytest.raises(ValueError, match=r"a spreadsheet of this kind is not read; save it as \.xlsx, or as \.csv"):
+        read(file("x.ods", b"PK"))

@@ -14,6 +14,7 @@ from labelwise.data.errors import FormatError, Problem, shown
 from labelwise.data.formats.cells import check_dtype
 from labelwise.data.reading import read_names
 from labelwise.files import AnyPath
+from labelwise.views.wording import did_you_mean
 
 ALL = "all"  # features of every column that can be one
 
@@ -111,9 +112,9 @@ class RawTable:
         for name in names:
             if name not in self.columns:
                 there = shown(list(self.columns), 300)
-                hint = delimiter_hint(list(self.columns))
+                hint, near = delimiter_hint(list(self.columns)), did_you_mean(name, self.columns)
                 raise FormatError(
-                    f"there is no column {name!r}, asked for by {option}=; there are {there}{hint}", self.path
+                    f"there is no column {name!r}, asked for by {option}={near}; there are {there}{hint}", self.path
                 )
 
     def wrong(self, row: int, problem: str) -> FormatError:
