@@ -7,7 +7,7 @@ from datetime import time as clock
 from typing import Any
 
 from labelwise.data.errors import DAMAGED, FormatError, Problem, repeated
-from labelwise.data.formats.cells import ROWS_AT_ONCE
+from labelwise.data.formats.cells import ROWS_AT_ONCE, format_number
 from labelwise.data.formats.table.labels import join_tags
 from labelwise.data.formats.table.layout import RawTable, TableLayout
 from labelwise.data.formats.table.reader import to_columns, to_data
@@ -129,8 +129,12 @@ def _plain(cell: Any) -> Any:
 
 
 def _cell(package: Any, sheet: Any, value: Any) -> Any:
-    if value is None or isinstance(value, bool | int | float):
+    if value is None or isinstance(value, bool | int):
         return int(value) if isinstance(value, bool) else value
+    if isinstance(value, float):
+        number = package.cell.WriteOnlyCell(sheet, value=value)
+        number._value = format_number(value)  # as text in a cell of a number: openpyxl would write 16 digits of 17
+        return number
     text = value if isinstance(value, str) else str(value)
     if len(text) > MOST_LETTERS:
         raise Problem(f"a text has {len(text):,} letters, and a cell holds {MOST_LETTERS:,}; use .csv or .parquet")
