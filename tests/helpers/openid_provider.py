@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, unquote_plus, urlencode, urlsplit
 
 import pytest
 
@@ -74,7 +74,8 @@ class Provider:
             return 400, {"error": "invalid_grant"}
         if base64.urlsafe_b64encode(verifier).rstrip(b"=").decode() != asked["code_challenge"]:
             return 400, {"error": "invalid_grant", "error_description": "PKCE"}
-        if base64.b64decode(authorization.removeprefix("Basic ")).decode() != f"{CLIENT_ID}:{self.client_secret}":
+        sent_pair = base64.b64decode(authorization.removeprefix("Basic ")).decode().split(":")
+        if [unquote_plus(part) for part in sent_pair] != [CLIENT_ID, self.client_secret]:  # RFC 6749, 2.3.1
             return 401, {"error": "invalid_client"}
         now = int(time.time())
         claims = {"iss": self.issuer, "aud": CLIENT_ID, "iat": now, "exp": now + 300, "nonce": asked["nonce"]}

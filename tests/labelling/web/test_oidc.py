@@ -226,6 +226,14 @@ def test_a_wrong_secret_and_an_unknown_code_are_refused(project, provider):
     assert denied.status_code == 403 and "did not sign you in" in denied.text
 
 
+@pytest.mark.parametrize("secret", ["a+b/c=d", "100%25 é:{}&", "日本"])
+def test_a_secret_of_any_signs_is_sent_as_the_standard_says(project, provider, secret):
+    provider.client_secret = secret
+    ann = Browser(page(project, provider, client_secret=secret))
+    ann.come_back(ann.go())
+    assert ann.who() is not None
+
+
 def test_the_name_is_of_the_claim_that_was_chosen(project, provider):
     project.people.add("ann@example.org")
     app = page(project, provider, claim="email")
