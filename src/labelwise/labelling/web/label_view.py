@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import PurePath
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, HTTPException, Path, Query, Request
+from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
 from fastapi.responses import FileResponse, RedirectResponse, Response
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
@@ -203,47 +203,70 @@ CONVERTED = "pictures"  # the folder of derived files
 MOST_WAITING, WAIT_SECONDS = 100, 60.0  # for a conversion
 
 
-@router.get("/pictures/{item:path}")
-async def picture(
-    request: Request,
-    user: CurrentUser,
-    project: TheProject,
-    item: Annotated[str, Path(max_length=4000)],
-    field: Annotated[str, Query(max_length=1000)] = "",
-) -> Response:
+class FieldOfItem:
+    """A field of an item by name, as pictures, recordings and PDFs are asked for."""
+
+    def __init__(
+        self,
+        project: TheProject,
+        user: CurrentUser,
+        item: Annotated[str, Path(max_length=4000)],
+        field: Annotated[str, Query(max_length=1000)] = "",
+    ) -> None:
+        self.project, self.item, self.field = project, item, field
+
+    def value(self) -> Any:
+        content = self.project.content_of(self.item)
+        return content.get(self.field) if isinstance(content, Mapping) else content
+
+    def picture(self, cache: PictureCache, *, may_convert: bool) -> tuple[bytes, str] | None:
+        """The picture as a browser is sent it; None where it must be converted first and may not be."""
+        data = picture_bytes(self.value(), self.project.picture_folders())
+        return None if not may_convert and needs_conversion(data, cache) else shown_picture(data, cache)
+
+    def media(self) -> tuple[Any, str]:
+        """The bytes or the path of a recording or a PDF, and what it is."""
+        return media_of(self.value(), self.project.picture_folders())
+
+
+AskedField = Annotated[FieldOfItem, Depends()]
+
+
+@contextmanager
+def refused_as_missing() -> Iterator[None]:
+    """What cannot be shown is not there, whyever; but where the store fails, nobody knows whether there is one."""
     try:
-        queue = _queue_of(request, project)
-        found = await run_in_threadpool(_shown, project, item, field, queue.cache, may_convert=False)
-        if found is None:
-            async with queue.turn():
-                found = await run_in_threadpool(_shown, project, item, field, queue.cache, may_convert=True)
+        yield
     except PictureTooLarge as error:
         raise HTTPException(422, str(error)) from error
     except StoreError:
-        raise  # nobody knows whether there is one
+        raise
     except ProjectError as error:
-        raise HTTPException(404, "there is no such picture") from error
-    headers = {"cache-control": "private, max-age=3600", **ALONE}
+        raise HTTPException(404, "there is no such picture, recording or PDF") from error
+
+
+def _headers(kind: str) -> dict[str, str]:
+    return {"cache-control": "private, max-age=3600", **(IN_A_FRAME if kind == "application/pdf" else ALONE)}
+
+
+@router.get("/pictures/{item:path}")
+async def picture(request: Request, asked: AskedField) -> Response:
+    queue = _queue_of(request, asked.project)
+    with refused_as_missing():
+        found = await run_in_threadpool(asked.picture, queue.cache, may_convert=False)
+        if found is None:
+            async with queue.turn():
+                found = await run_in_threadpool(asked.picture, queue.cache, may_convert=True)
     assert found is not None  # where it may be converted, it is, or there is no picture
-    return Response(found[0], media_type=found[1], headers=headers)
+    return Response(found[0], media_type=found[1], headers=_headers(found[1]))
 
 
 @router.get("/media/{item:path}")
-def media(
-    request: Request,
-    user: CurrentUser,
-    project: TheProject,
-    item: Annotated[str, Path(max_length=4000)],
-    field: Annotated[str, Query(max_length=1000)] = "",
-) -> Response:
+def media(request: Request, asked: AskedField) -> Response:
     """A recording or a PDF, whole or in parts, for the browser's own viewer."""
-    try:
-        found, kind = media_of(_value_of(project, item, field), project.picture_folders())
-    except StoreError:
-        raise
-    except ProjectError as error:
-        raise HTTPException(404, "there is no such recording or PDF") from error
-    headers = {"cache-control": "private, max-age=3600", **(IN_A_FRAME if kind == "application/pdf" else ALONE)}
+    with refused_as_missing():
+        found, kind = asked.media()
+    headers = _headers(kind)
     if not isinstance(found, bytes):
         return FileResponse(found, media_type=kind, headers=headers)
     status, part, where = _part(found, request.headers.get("range", ""))
@@ -298,16 +321,3 @@ def _queue_of(request: Request, project: ServedProject) -> ConversionQueue:
         request.app.state.conversions = ConversionQueue(PictureCache(derived_path(project.store, CONVERTED)))
     queue: ConversionQueue = request.app.state.conversions
     return queue
-
-
-def _shown(
-    project: ServedProject, item: str, field: str, cache: PictureCache, *, may_convert: bool
-) -> tuple[bytes, str] | None:
-    """The picture as a browser is sent it; None where it must be converted first and may not be."""
-    data = picture_bytes(_value_of(project, item, field), project.picture_folders())
-    return None if not may_convert and needs_conversion(data, cache) else shown_picture(data, cache)
-
-
-def _value_of(project: ServedProject, item: str, field: str) -> Any:
-    content = project.content_of(item)
-    return content.get(field) if isinstance(content, Mapping) else content
