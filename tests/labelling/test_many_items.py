@@ -10,7 +10,7 @@ from labelwise import Answer
 from labelwise.labelling.errors import AnswerRefused, ProjectError
 from labelwise.labelling.exchange.transfer import read_events_file, write_events
 from labelwise.labelling.items.browse import Browser
-from labelwise.labelling.many_items import sweep_order
+from labelwise.labelling.many_items import OF_NAMES, sweep_order, telling_words
 from labelwise.labelling.safety.verify import verify
 from labelwise.labelling.web.sweep_view import SHORT, snippets
 from labelwise.records import Timing
@@ -163,6 +163,16 @@ def test_a_change_in_bulk_corrects_and_is_taken_back_as_one(make):
     assert [project.many.take_back("ann", "ab12") for _ in range(2)] == [3, 0]
     assert stands(project) == before
     assert project.many.take_back("bob", "ab12") == 0
+
+
+def test_words_of_a_label_of_its_own_tell_more_than_those_of_its_name(make):
+    project = make()
+    project.add_label("cost of it")
+    assert telling_words(project.store, "cost of it") == {"cost": 1.0, "of": 1.0, "it": 1.0}
+    project.describe_labels([{"name": "cost of it", "keywords": ["price", "to pay"], "aliases": ["fee"]}])
+    told = telling_words(project.store, "cost of it")
+    assert told == {"cost": OF_NAMES, "fee": OF_NAMES, "price": 1.0, "to": 1.0, "pay": 1.0}
+    assert snippets(["The cost is high. The price is fair."], told)[0][1] == ("price", True)
 
 
 def test_a_snippet_is_the_sentence_that_tells_cut_to_a_glance():

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 MOST_ITEMS = 5000  # changed in bulk at once: others who answer wait for it
 LEAST_TELLING = 0.25  # share of the strongest word's weight that a word must have to be marked
+OF_NAMES = 0.5  # weight of a word of a label's names where better ones are known
 SWEEP_ORDERS = ("likely", "unsure")
 _WORD = re.compile(r"[^\W_]{2,}")
 
@@ -307,9 +308,10 @@ def sweep_order(
 
 
 def telling_words(store: Store, label: str) -> dict[str, float]:
-    """Words that speak for a label, and how much: of its name and what it means, and by what was learnt.
+    """Words that speak for a label, and how much: those that were said or learnt to do so, and those of its names.
 
-    What was learnt is known of the items that questions are ready about.
+    What was learnt is known of the items that questions are ready about. Where there are words of the label's own,
+    those of its names count half, and very short ones not at all.
     """
     with store.reading() as connection:
         labels, stored = read_labels(connection), words_ready(connection)
@@ -320,6 +322,9 @@ def telling_words(store: Store, label: str) -> dict[str, float]:
         said.update({word: weight for word, name, weight in marks if name == label and weight > 0})
         said.update(dict.fromkeys(reasons[label].words if label in reasons else (), 1.0))
     top = max(said.values(), default=1.0)
-    named = " ".join([meaning.name, *meaning.aliases, *meaning.keywords]).lower()
-    learnt = {word: amount / top for word, amount in said.items() if amount > LEAST_TELLING * top and len(word) > 2}
-    return learnt | dict.fromkeys(_WORD.findall(named), 1.0)
+    own = {word: amount / top for word, amount in said.items() if amount > LEAST_TELLING * top and len(word) > 2}
+    own |= dict.fromkeys(_WORD.findall(" ".join(meaning.keywords).lower()), 1.0)
+    names = _WORD.findall(" ".join([meaning.name, *meaning.aliases]).lower())
+    if not own:
+        return dict.fromkeys(names, 1.0)
+    return dict.fromkeys((word for word in names if len(word) > 2), OF_NAMES) | own

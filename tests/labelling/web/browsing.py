@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import wave
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -129,3 +130,20 @@ class LabellingTab:
 
     def wait_for_saved(self, number: int) -> None:
         self.page.wait_for_selector(f'#saved[data-state="saved"][data-saved="{number}"]')
+
+
+PDF = b"""%PDF-1.4
+1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
+2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
+3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]>>endobj
+trailer<</Root 1 0 R>>
+"""
+
+
+def tone(path: Path) -> str:
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(1)
+        file.setframerate(8000)
+        file.writeframes(bytes(24_000))
+    return str(path)

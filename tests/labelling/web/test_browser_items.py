@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import io
-import wave
 from contextlib import ExitStack
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from labelling.items.attacks import ATTACKS, MARKDOWN_ATTACKS
-from labelling.web.browsing import CHROMIUM, LabellingTab, serving
+from labelling.web.browsing import CHROMIUM, PDF, LabellingTab, serving, tone
 from labelwise import LabelData
 from labelwise.labelling.items.markup import rendered
 
 pytest.importorskip("playwright.sync_api", reason="needs playwright, a test dependency")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine to test the page with")
 LONG = "First words of all. " + "And so it goes on and on for ever. " * 400
-PDF = b"""%PDF-1.4
-1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
-2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
-3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]>>endobj
-trailer<</Root 1 0 R>>
-"""
 SHOW = """async (pages) => {
   const { showItem } = await import("/static/item.js");
   window.ran = 0;
@@ -72,15 +64,6 @@ def png(side: int = 60) -> bytes:
     out = io.BytesIO()
     image.new("RGB", (4 * side, 2 * side), "navy").save(out, "png")
     return out.getvalue()
-
-
-def tone(path: Path) -> str:
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(1)
-        file.setframerate(8000)
-        file.writeframes(bytes(24_000))
-    return str(path)
 
 
 # -- Markdown and HTML -------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import io
 import numpy as np
 import pytest
 
-from labelling.web.browsing import CHROMIUM, PATIENCE, SECRETS, serving
+from labelling.web.browsing import CHROMIUM, PATIENCE, PDF, SECRETS, serving, tone
 from labelwise import Answer, LabelData
 from labelwise.labelling import Project
 from labelwise.labelling.exchange.transfer import read_events_file, write_events
@@ -194,3 +194,29 @@ def test_five_hundred_marks_are_exported_as_they_were_pressed(context, pictures,
         column = known.label_names.index("red")
         Y = dict(zip(known.item_ids, known.Y[:, [column]].toarray().ravel().tolist(), strict=True))
         assert all(Y[item] == value for item, value in tab.said.items())
+
+
+def test_tiles_of_recordings_are_played_and_those_of_pdfs_opened(context, make, tmp_path):
+    (tmp_path / "a.pdf").write_bytes(PDF)
+    items = [{"call": tone(tmp_path / "a.wav")}, {"paper": str(tmp_path / "a.pdf")}]
+    data = LabelData.from_arrays(np.eye(2), label_names=["loud"], item_ids=["one", "two"], items=items)
+    project = make(data=data, control=0.0)
+    with serving(project) as address:
+        tab = SweepTab(context, address, "label=loud")
+        tiles = tab.page.locator("#tiles > li")
+        assert [" ".join(text.split()) for text in tiles.all_inner_texts()] == [
+            "1 one a recording call: a.wav",
+            "2 two a PDF paper: a.pdf",
+        ]
+        seconds = """async (audio) => {
+          if (audio.readyState < 1) await new Promise((resolve) => audio.addEventListener("loadedmetadata", resolve));
+          return audio.duration;
+        }"""
+        assert tab.page.locator("audio").evaluate(seconds) == 3
+        link = tab.page.get_by_role("link", name="paper: a.pdf")
+        assert (
+            tab.page.request.get(f"{address}{link.get_attribute('href')}").headers["content-type"] == "application/pdf"
+        )
+        tab.press("2", "Enter")
+        tab.wait_for_saved(2)
+    assert stored(project) == {"one": False, "two": True} and tab.errors == []

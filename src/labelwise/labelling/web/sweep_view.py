@@ -18,7 +18,7 @@ from labelwise.labelling.many_items import SWEEP_ORDERS, SweepPage, sweep_order,
 from labelwise.labelling.store.items import items_by_number
 from labelwise.labelling.web.access import CurrentUser, TheProject, render
 from labelwise.labelling.web.browse_view import TheBrowser
-from labelwise.labelling.web.json_api import REFUSED, Body, LabelName, LeaseToken, TimeTaken
+from labelwise.labelling.web.json_api import REFUSED, Body, LabelName, LeaseToken, Media, TimeTaken
 from labelwise.labelling.web.label_view import shown_item
 from labelwise.labelling.web.texts import TheTexts
 from labelwise.records.asking import SWEEP_PAGE, Timing
@@ -74,6 +74,7 @@ class Tile(BaseModel):
     item: str
     p: float | None
     pictures: list[str]
+    media: list[Media] = Field(default_factory=list, description="A recording to play, or a PDF to open")
     snippet: list[tuple[str, bool]] = Field(description="The text in parts, and whether each is a word that tells")
     text: str = Field(description="More of the text; empty where the snippet is all of it")
     marked: bool = False
@@ -159,6 +160,7 @@ def _shown(browser: Browser, page: SweepPage | None, believed: Mapping[int, floa
         whole = "" if "".join(part for part, _ in parts) == text else text[:LONG]
         likely = None if np.isnan(p) else round(p, 4)
         about = {"item": row.name, "p": likely, "pictures": each["pictures"][:1], "marked": number in page.marked}
+        about["media"] = each["media"][:1]
         tiles.append(Tile(**about, snippet=parts, text=whole))
     return ShownPage(page=page.token, label=page.label, tiles=tiles, left=max(len(believed), len(page.items)))
 

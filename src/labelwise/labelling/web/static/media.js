@@ -124,8 +124,8 @@ export function missing(name) {
   return make("span", { className: "trouble missing", textContent: t("cannot_be_shown", { name }) });
 }
 
-// A recording or a PDF in the browser's own viewer.
-export function medium({ kind, address, field, file }, item) {
+// A recording or a PDF in the browser's own viewer; of a PDF that is not to be open, the link.
+export function medium({ kind, address, field, file }, item, { open = true } = {}) {
   const name = [field, file].filter(Boolean).join(": ") || item;
   if (kind === "audio") {
     const audio = make("audio", { controls: true, preload: "metadata", src: address, ariaLabel: name });
@@ -133,6 +133,7 @@ export function medium({ kind, address, field, file }, item) {
     return make("figure", { className: "medium" }, make("figcaption", { textContent: name, dir: "auto" }), audio);
   }
   const link = make("a", { href: address, target: "_blank", rel: "noopener", textContent: name, dir: "auto" });
+  if (!open) return make("figure", { className: "medium" }, make("figcaption", {}, link));
   const object = make("object", { type: "application/pdf", data: address, ariaLabel: name }, missing(name));
   return make("figure", { className: "medium" }, make("figcaption", {}, link), object);
 }

@@ -1,7 +1,7 @@
 // One label, many items: marks on a page of pictures or snippets, saved as one, taken back as one.
 
 import { ActiveClock } from "./clock.js";
-import { missing } from "./media.js";
+import { medium, missing } from "./media.js";
 import { Failure, Outbox, Server, storage } from "./outbox.js";
 import { t } from "./texts.js";
 
@@ -126,8 +126,16 @@ function drawn(tile, place) {
   p.className = "p soft numbers";
   p.textContent = tile.p === null ? "" : `${Math.round(100 * tile.p)} %`;
   button.append(p);
-  if (!tile.pictures.length && !tile.snippet.length) text.textContent = tile.item;
+  for (const each of tile.media) {
+    const kind = t(each.kind === "audio" ? "a_recording" : "a_pdf");
+    button.insertBefore(Object.assign(document.createElement("span"), { className: "kind soft", textContent: kind }), p);
+  }
+  if (!tile.pictures.length && !tile.snippet.length) {
+    text.textContent = tile.item;
+    key.after(text);
+  }
   line.append(button);
+  for (const each of tile.media) line.append(medium(each, tile.item, { open: false }));
   if (tile.text) {
     const details = document.createElement("details");
     const summary = document.createElement("summary");
@@ -283,6 +291,7 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (event.target.closest("input:not([type=checkbox]), select, textarea, summary")) return;
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  if (event.target.closest("audio") && (key in MOVES || key === " " || key === "Enter")) return; // of the player
   const isTile = event.target.classList?.contains("tile");
   if (key === "Enter" && event.target.closest("a, button:not(.tile)")) return;
   const single = key.length === 1 && key !== " " && storage.get(keysOff) === "off";
