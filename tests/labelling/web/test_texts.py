@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from labelling.web.browsing import CHROMIUM, LabellingTab, serving
+from labelwise.campaign.standing import _advice
 from labelwise.labelling import texts
 from labelwise.labelling.texts import LANGUAGES, Texts, read_texts
+from labelwise.records.learning_curve import IntervalEstimate, Outlook
 
 LABELLING = Path(texts.__file__).parent
 WEB = LABELLING / "web"
@@ -146,6 +148,20 @@ def test_every_message_that_a_page_may_show_has_its_text():
         unknown += [] if any(Texts("de").message(way) != way for way in ways) else [text]
     assert unknown == []
     assert Texts("de").message("there is no such message") == "there is no such message"  # that it can fail
+
+
+def test_every_advice_has_its_text():
+    source = (LABELLING.parent / "campaign" / "standing.py").read_text(encoding="utf-8")
+    advice = re.findall(r'Standing\(\*counts, f?"([^"]+)"', source)
+    assert len(advice) == 3
+    said = [re.sub(r"\{few\}", "13 random items say little", each) for each in advice]
+    said.append(re.sub(r"\{few\}", "1 random item says little", advice[1]))
+    gain = IntervalEstimate(0.012, -0.01, 0.03)
+    said += [_advice(gain), _advice(IntervalEstimate(0.0, -0.01, 0.0))]
+    said += [Outlook(3600.0, gain, worth_an_hour=worth).advice for worth in (0.001, 0.5)]
+    german = [Texts("de").message(each) for each in said]
+    assert [each for each in german if re.search(r"\b(the|random|points)\b", each)] == []
+    assert german[4].endswith("brachte +1,2 Punkte F1 (-1,0 bis +3,0)")
 
 
 def messages_of(path: Path) -> list[str]:
