@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg PYTHONDONTWRITEBYTECODE=
 PYTEST := $(TEST_ENV) $(BIN)/python -m pytest -n auto --dist worksteal -q
 
-.PHONY: help demo embed test check format bench bench-stale newcomer docs docs-commands lock clean
+.PHONY: help demo embed test check format bench bench-stale newcomer docs docs-commands release-check lock clean
 
 help:
 	@echo "make demo           from tickets to a tagger and a report, in under two minutes"
@@ -21,6 +21,7 @@ help:
 	@echo "make newcomer       play a newcomer's first ten minutes, and list the waits"
 	@echo "make docs           build the documentation site in site/; open site/index.html"
 	@echo "make docs-commands  write docs/commands.md anew from the commands"
+	@echo "make release-check  build wheel and sdist, check them, and play a newcomer's first commands in a new environment"
 	@echo "make lock           write requirements.lock anew from the newest versions"
 
 $(STAMP): requirements.lock pyproject.toml
@@ -68,11 +69,15 @@ docs: $(STAMP)
 docs-commands: $(STAMP)
 	$(BIN)/python docs/commands.py
 
+# With an environment of its own: what is tried is what a newcomer gets.
+release-check:
+	$(PYTHON) deploy/release_check.py
+
 lock:
 	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
-	$(VENV)-lock/bin/python -m pip install --quiet ".[dev]" hatchling editables
+	$(VENV)-lock/bin/python -m pip install --quiet ".[dev]" hatchling hatch-vcs editables
 	$(VENV)-lock/bin/python -m pip freeze --exclude labelwise > requirements.lock
 	rm -rf $(VENV)-lock
 
 clean:
-	rm -rf $(VENV) demo-report site docs/api .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) dist demo-report site docs/api .pytest_cache .mypy_cache .ruff_cache

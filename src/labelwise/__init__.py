@@ -3,8 +3,6 @@
 from labelwise._lazy import attach
 from labelwise._moved import find_moved_modules
 
-__version__ = "0.1.0"
-
 __getattr__, __dir__, __all__ = attach(__name__, __file__)  # the names are in __init__.pyi
 
 find_moved_modules()

@@ -16,6 +16,7 @@ from labelwise.decisions import ExpectedF1 as ExpectedF1
 from labelwise.decisions import Threshold as Threshold
 from labelwise.decisions import TopLabels as TopLabels
 from labelwise.decisions import TunedThreshold as TunedThreshold
+from labelwise.labelling import Client as Client
 from labelwise.labelling import Project as Project
 from labelwise.models import AutoModel as AutoModel
 from labelwise.models import BinaryRelevance as BinaryRelevance

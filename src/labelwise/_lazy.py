@@ -41,6 +41,8 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
     home = names_in(Path(file).with_name("__init__.pyi"))
 
     def find(name: str) -> Any:
+        if name == "__version__" and name in home:
+            return _installed_version(package)
         if name.startswith("__"):
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = home.get(name) or package
@@ -58,6 +60,15 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
         return sorted({*home, *special})
 
     return find, names, sorted(home)
+
+
+def _installed_version(package: str) -> str:
+    from importlib import metadata  # takes longer to load than everything else here
+
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:  # the sources alone, not installed
+        return "0+unknown"
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,11 @@ ReadCostOption = Annotated[
 AnswerCostOption = Annotated[
     str | None, typer.Option(metavar="TIME", help="Price of one yes or no, as 1.7s or 1.7 for seconds.")
 ]
-ProjectPlace = Annotated[str, typer.Argument(metavar="PROJECT", help="A project file, or postgresql://user@host/db.")]
+PROJECT_VARIABLE = "LABELWISE_PROJECT"
+ProjectPlace = Annotated[
+    str,
+    typer.Argument(metavar="PROJECT", envvar=PROJECT_VARIABLE, help="A project file, or postgresql://user@host/db."),
+]
 Who = Annotated[str | None, typer.Option(help="Who answers. Default: the name you are logged in with.")]
 Encoding = Annotated[str | None, typer.Option(help="Encoding of a csv file, such as latin-1. Default: utf-8.")]
 Delimiter = Annotated[str | None, typer.Option(help="Sign between the columns of a csv file, \\t for a tab.")]

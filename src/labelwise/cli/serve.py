@@ -59,6 +59,10 @@ def serve(
         str | None,
         typer.Option(metavar="NAME", help="Claim that is the person's name; preferred_username if it is left out."),
     ] = None,
+    log_format: Annotated[str, typer.Option(help="Logs on stderr: text, or json for one JSON object a line.")] = "text",
+    log_requests: Annotated[
+        bool, typer.Option("--log-requests", help="With json, also every request: method, place, status, seconds.")
+    ] = False,
 ) -> None:
     """Serve the page to label on, until stopped with Ctrl-C.
 
@@ -74,7 +78,7 @@ def serve(
     labelwise serve tickets.db --allow-host label.example.org --trust-header X-Forwarded-User
     labelwise serve tickets.db --allow-host label.example.org --behind-proxy 127.0.0.1 \\
         --oidc-issuer https://login.example.org --oidc-client labelwise
-    labelwise serve postgresql://me@server/tickets --host 0.0.0.0 --port 80
+    labelwise serve postgresql://me@server/tickets --host 0.0.0.0 --port 80 --log-format json
     ```
     """
     from labelwise.labelling.web.reach import OpenId, Reach, listen, local_secret, opening_page  # start-up
@@ -90,6 +94,8 @@ def serve(
 
     gc.disable()  # loading makes many objects and no rubbish; looking for some would hold up the first question
     with user_errors():
+        if log_format not in ("text", "json") or (log_requests and log_format == "text"):
+            raise ValueError(f"--log-format is text or json, and --log-requests goes with json; got {log_format!r}")
         provider = OpenId.read(oidc_issuer, oidc_client, oidc_claim)
         reach = Reach.read(host, tuple(allow_host or ()), tuple(behind_proxy or ()), trust_header, new_people, provider)
         is_early = reach.is_local and "://" not in project and Path(project).is_file()
@@ -99,7 +105,11 @@ def serve(
             folder = Path(f"{project}.derived")
             webbrowser.open(opening_page(folder, f"{address}local/{local_secret(folder)}"))
         from labelwise.labelling.served import ServedProject
+        from labelwise.labelling.web.operations import log_as_json
         from labelwise.labelling.web.server import check_reach, secret_folder, serve_project
+
+        if log_format == "json":
+            log_as_json(log_requests)
 
         with closing(early) if early else nullcontext(), ServedProject(project) as found:
             check_reach(found, reach)

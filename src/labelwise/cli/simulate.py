@@ -181,8 +181,8 @@ def _cells(c: statistics.Comparison, n_sets: int) -> list[str]:
 
 
 def _is_given(ctx: typer.Context, name: str) -> bool:
-    """Whether an option was written on the command line; by name, since Typer's enumeration has moved about."""
-    return getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"
+    """Whether somebody chose the value of an option; by name, since Typer's enumeration has moved about."""
+    return getattr(ctx.get_parameter_source(name), "name", "") in ("COMMANDLINE", "ENVIRONMENT", "DEFAULT_MAP")
 
 
 def _one_set(source: str, options: Mapping[str, Any]) -> Prepared:

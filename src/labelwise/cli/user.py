@@ -145,24 +145,38 @@ def remove(project: ProjectPlace, name: Name) -> None:
 @user.command()
 def token(
     project: ProjectPlace,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the program, such as label-studio.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the program, such as label-studio or nightly.")],
+    scope: Annotated[
+        str | None,
+        typer.Option(help="For /api: metrics, read, answer, or admin for all that the person may do. Needs --as."),
+    ] = None,
+    who: Annotated[str | None, typer.Option("--as", metavar="USER", help="Person for whom it acts at /api.")] = None,
+    days: Annotated[float | None, typer.Option(help="Days that it is good for at /api. Default: no end.")] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Refuse its token from now on.")] = False,
 ) -> None:
-    """Print a token for a program that reads predictions and sends answers, such as Label Studio.
+    """Print a token for a program: for Label Studio, or with --scope and --as for scripts that use /api or /metrics.
 
-    A program has one token: a new one replaces the old one.
+    A program has one token: a new one replaces the old one. It is printed once and stored as a digest. At /api a
+    program may do what its scope and the role of its person allow; `labelwise.Client` is a client in Python.
 
     **Examples**
 
     ```
     labelwise user token tickets.db label-studio
+    labelwise user token tickets.db nightly --as ann --scope answer --days 90
+    labelwise user token tickets.db prometheus --as ann --scope metrics
+    labelwise user token tickets.db nightly --remove
     ```
     """
+    if (scope is None) != (who is None):
+        raise fail("a token for /api needs both: --scope metrics, read, answer or admin, and --as USER")
     with served(project) as found:
         if remove:
             found.people.remove_token(name)
-        else:
+        elif scope is None or who is None:
             typer.echo(found.people.add_token(name))
+        else:
+            typer.echo(found.people.add_api_token(name, who, scope, days))
 
 
 def _print_link(at: str, secret: str) -> None:

@@ -1,3 +1,7 @@
+from labelwise.labelling.client import AskedQuestion as AskedQuestion
+from labelwise.labelling.client import Client as Client
+from labelwise.labelling.client import ClientError as ClientError
+from labelwise.labelling.client import SavedAnswer as SavedAnswer
 from labelwise.labelling.errors import AnswerRefused as AnswerRefused
 from labelwise.labelling.errors import NothingToAsk as NothingToAsk
 from labelwise.labelling.errors import ProjectError as ProjectError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import secrets
 import time
 from collections.abc import Callable, Iterable
@@ -16,6 +17,7 @@ from labelwise.labelling.store import Store
 from labelwise.labelling.store.items import item_ids
 from labelwise.labelling.store.people import (
     Assigned,
+    StoredToken,
     StoredUser,
     add_invitation,
     add_session,
@@ -23,6 +25,7 @@ from labelwise.labelling.store.people import (
     count_users,
     drop_token,
     end_session,
+    find_api_token,
     find_session,
     forget_expired_sessions,
     invited,
@@ -35,6 +38,7 @@ from labelwise.labelling.store.people import (
     unassign,
     use_invitation,
     was_removed,
+    write_api_token,
     write_token,
     write_user,
 )
@@ -48,6 +52,14 @@ ROLES = {
     ADMIN: "does all of that, and manages labels and people",
     VIEWER: "looks at everything and changes nothing",
 }
+METRICS, READ, ANSWER, WHOLE = "metrics", "read", "answer", "admin"
+SCOPES = {  # of a token: what it is good for, at most; never more than its person may do
+    METRICS: "the figures at /metrics, nothing else",
+    READ: "looks at everything and changes nothing",
+    ANSWER: "also asks and answers as its person",
+    WHOLE: "everything that its person may do",
+}
+DAY_SECONDS = 24 * 3600.0
 LINK_SECONDS = 7 * 24 * 3600.0  # a one-time link that nobody used
 SESSION_SECONDS = 30 * 24 * 3600.0
 
@@ -56,13 +68,15 @@ SESSION_SECONDS = 30 * 24 * 3600.0
 class User:
     """A person who is signed in. `csrf` is the token of their forms and requests, derived from the session.
 
-    `is_local`: the person works alone on this machine, the project has no users.
+    `is_local`: the person works alone on this machine, the project has no users. `scope`: of the token, where a program
+    acts for the person; the role is then what the scope allows of it.
     """
 
     name: str
     role: str
     csrf: str
     is_local: bool = False
+    scope: str | None = None
 
     @property
     def is_admin(self) -> bool:
@@ -242,6 +256,54 @@ class People:
         secret = secrets.token_urlsafe(32)
         self.store.write(lambda connection: write_token(connection, name, _digest(secret), self._clock()))
         return secret
+
+    def add_api_token(self, name: str, who: str, scope: str = READ, days: float | None = None) -> str:
+        """The secret by which a program acts for a person at /api; a new one where it has one already.
+
+        Parameters
+        ----------
+        name : str
+            Of the token, to replace and to remove it.
+        who : str
+            A user; what the program answers is saved under this name. In a project without users anybody.
+        scope : "metrics", "read", "answer" or "admin"
+            What it may do at most; "admin" is everything that the person may do.
+        days : float or None
+            How long it is good for; None has no end.
+        """
+        check_person(name)
+        if scope not in SCOPES:
+            raise ProjectError(f"a scope is one of {', '.join(SCOPES)}, got {scope!r}")
+        if days is not None and not days > 0:
+            raise ProjectError(f"a token is good for some days, got {days!r}; leave it out for no end")
+        secret, now = secrets.token_urlsafe(32), self._clock()
+        until = None if days is None else now + days * DAY_SECONDS
+
+        def write(connection: sa.Connection) -> None:
+            if count_users(connection):
+                self._check_known(connection, who)
+            check_local(who)
+            write_api_token(connection, StoredToken(name, _digest(secret), who, scope, until, None), now)
+
+        self.store.write(write)
+        return secret
+
+    def user_of_token(self, secret: str, local_allowed: bool = False) -> User | None:
+        """For whom, and as what, the program acts that shows this token; None where it is no good.
+
+        The person's role counts as it is now. In a project without users a token is good on this machine alone.
+        """
+        digest = _digest(secret)
+        with self.store.reading() as connection:
+            found = find_api_token(connection, digest)
+            alone = local_allowed and not count_users(connection)
+        if found is None or not hmac.compare_digest(found.digest, digest):
+            return None
+        role = ADMIN if alone else found.role
+        if role is None or (found.expires_at is not None and found.expires_at < self._clock()):
+            return None
+        allowed = {METRICS: VIEWER, READ: VIEWER, ANSWER: VIEWER if role == VIEWER else ANNOTATOR}
+        return User(found.who, allowed.get(found.scope, role), "", is_local=alone, scope=found.scope)
 
     def remove_token(self, name: str) -> None:
         """Whoever shows this program's token is refused from now on."""

@@ -16,7 +16,12 @@ from labelwise.labelling.store.database_errors import cure_of
 
 Progress = Callable[[str, int, int], None]  # what is being done, how much of it is done, of how much
 
-CREDENTIALS = (schema.sessions, schema.invitations, schema.tokens)  # who holds one of these is let in: not copied
+CREDENTIALS = (
+    schema.sessions,
+    schema.invitations,
+    schema.tokens,
+    schema.api_tokens,
+)  # who holds one of these is let in: not copied
 SEQUENCES = ("events", "changes", "trainings", "notes")  # tables whose numbers are given by the database, never twice
 REFER_FORWARD = {"labels": "merged_into"}  # a row may name a later one of its own table: filled in afterwards
 PAGES_AT_ONCE, ROWS_AT_ONCE = 2000, 1000

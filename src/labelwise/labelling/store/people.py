@@ -11,7 +11,16 @@ import sqlalchemy as sa
 
 from labelwise.labelling.store.engine import insert_rows, pieces
 from labelwise.labelling.store.events import BY_PEOPLE, STANDS
-from labelwise.labelling.store.schema import assignments, events, invitations, items, sessions, tokens, users
+from labelwise.labelling.store.schema import (
+    api_tokens,
+    assignments,
+    events,
+    invitations,
+    items,
+    sessions,
+    tokens,
+    users,
+)
 
 ACTIVE = users.c.removed_at.is_(None)
 SESSION = sa.select(sessions.c.who, sessions.c.is_local, sessions.c.expires_at, users.c.role).select_from(
@@ -35,6 +44,18 @@ class StoredSession:
     who: str
     is_local: bool
     expires_at: float
+    role: str | None
+
+
+@dataclass(frozen=True)
+class StoredToken:
+    """A token of a program that acts for a person; `role` is None where that person is no user."""
+
+    name: str
+    digest: str
+    who: str
+    scope: str
+    expires_at: float | None
     role: str | None
 
 
@@ -66,13 +87,14 @@ def set_role(connection: sa.Connection, name: str, role: str) -> None:
 
 
 def remove_user(connection: sa.Connection, name: str, at: float) -> bool:
-    """Take a user, his links and his sessions out of use; whether there was one. His answers stay.
+    """Take a user, his links, sessions and tokens out of use; whether there was one. His answers stay.
 
     Items that were assigned to him are nobody's.
     """
     gone = connection.execute(users.update().where(users.c.name == name, ACTIVE).values(removed_at=at))
     connection.execute(invitations.delete().where(invitations.c.who == name))
     connection.execute(sessions.delete().where(sessions.c.who == name))
+    connection.execute(api_tokens.delete().where(api_tokens.c.who == name))
     unassign(connection, name)
     return gone.rowcount > 0
 
@@ -164,7 +186,24 @@ def write_token(connection: sa.Connection, name: str, digest: str, at: float) ->
 
 def drop_token(connection: sa.Connection, name: str) -> bool:
     """Take a program's token out of use; whether there was one."""
-    return connection.execute(tokens.delete().where(tokens.c.name == name)).rowcount > 0
+    gone = [connection.execute(table.delete().where(table.c.name == name)).rowcount for table in (tokens, api_tokens)]
+    return sum(gone) > 0
+
+
+def write_api_token(connection: sa.Connection, token: StoredToken, at: float) -> None:
+    """The token of a program that acts for a person; one that it had before is no good any more."""
+    drop_token(connection, token.name)
+    row = {"name": token.name, "digest": token.digest, "who": token.who, "scope": token.scope, "added_at": at}
+    connection.execute(api_tokens.insert().values(**row, expires_at=token.expires_at))
+
+
+def find_api_token(connection: sa.Connection, digest: str) -> StoredToken | None:
+    columns = (api_tokens.c[name] for name in ("name", "digest", "who", "scope", "expires_at"))
+    found = sa.select(*columns, users.c.role).select_from(
+        api_tokens.outerjoin(users, (users.c.name == api_tokens.c.who) & ACTIVE)
+    )
+    row = connection.execute(found.where(api_tokens.c.digest == digest)).first()
+    return None if row is None else StoredToken(*row)
 
 
 def owner_of_token(connection: sa.Connection, digest: str) -> str | None:

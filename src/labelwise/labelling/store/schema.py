@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-VERSION = 8
+VERSION = 9
 WHOLE_ITEM = 0  # in place of a label's id: the question is about every open label of the item
 YES, NO, UNSURE = 1, 0, -1  # the greatest of several votes is yes before no before unsure
 STUDIO = "label-studio:"  # how the names begin of people who answered in Label Studio
@@ -183,6 +183,15 @@ tokens = _table(  # of other programs, by name; what they show is stored as its 
     sa.Column("digest", sa.Text, nullable=False),
     sa.Column("added_at", sa.Double, nullable=False),
 )
+api_tokens = _table(  # of programs that act for a person, within a scope; by the digest of what they show
+    "api_tokens",
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.Column("who", sa.Text, nullable=False),
+    sa.Column("scope", sa.Text, nullable=False),  # metrics, read, answer, admin
+    sa.Column("added_at", sa.Double, nullable=False),
+    sa.Column("expires_at", sa.Double),
+)
 studio_annotations = _table(  # the annotations of Label Studio that are known, however they came
     "studio_annotations",
     sa.Column("source", sa.Text, primary_key=True),  # the number of the project there
@@ -294,6 +303,7 @@ MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {  # from this version 
     5: metadata.create_all,  # a table of what others say of the items
     6: metadata.create_all,  # a table of notes on items
     7: metadata.create_all,  # a table of whose items are whose
+    8: metadata.create_all,  # a table of tokens that act for a person
 }
 
 

@@ -63,6 +63,12 @@ def last_training(connection: sa.Connection) -> sa.Row | None:
     return connection.execute(sa.select(trainings).order_by(trainings.c.id.desc()).limit(1)).first()
 
 
+def count_trainings(connection: sa.Connection) -> dict[str, int]:
+    """How many trainings ended in which way."""
+    states = sa.select(trainings.c.state, sa.func.count()).group_by(trainings.c.state)
+    return {row.state: row[1] for row in connection.execute(states)}
+
+
 def read_trainings(connection: sa.Connection) -> list[sa.Row]:
     """Every training, oldest first: the course of the project."""
     return list(connection.execute(sa.select(trainings).order_by(trainings.c.id)).all())

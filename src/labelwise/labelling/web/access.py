@@ -7,6 +7,8 @@ only: looking at an address, or a picture on another site that leads here, write
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hmac
 from math import ceil
 from typing import Annotated, Any
@@ -15,7 +17,7 @@ from fastapi import APIRouter, Depends, Form, HTTPException, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from labelwise.labelling.errors import ProjectError, StoreError
-from labelwise.labelling.people import SESSION_SECONDS, User, check_local
+from labelwise.labelling.people import METRICS, SESSION_SECONDS, User, check_local
 from labelwise.labelling.served import ServedProject
 from labelwise.labelling.web.reach import host_name
 from labelwise.labelling.web.site import Site, limiter_keys
@@ -25,6 +27,7 @@ SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf"
 NAMED_BY_PROXY = "labelwise.named_by_proxy"  # in the scope of a request: what the trusted header said
 LONGEST_NAME = 200
+FOR_TOKENS = ("/api/", "/metrics")  # where programs come that act for a person
 router = APIRouter(include_in_schema=False)
 
 
@@ -49,12 +52,56 @@ def current_user(request: Request) -> User:
     if not hasattr(request.state, "user"):
         site, named = site_of(request), proxy_person(request)
         session = request.cookies.get(site.cookie)
-        found = site.project.people.user_of_session(session, site.is_local) if session else None
+        if shows_token(request):
+            found = _user_of_token(request)
+        else:
+            found = site.project.people.user_of_session(session, site.is_local) if session else None
         request.state.user = None if found and named not in (None, found.name) else found
     user: User | None = request.state.user
     if user is None:
         raise NotSignedIn
     return user
+
+
+def shows_token(request: Request) -> bool:
+    """Whether a program asks, by a token of its own: only where programs may, and then no cookie counts."""
+    return "authorization" in request.headers and request.scope["path"].startswith(FOR_TOKENS)
+
+
+def _user_of_token(request: Request) -> User:
+    _, secret = shown_token(request)
+    site = site_of(request)
+    found = site.project.people.user_of_token(secret, site.is_local) if secret else None
+    if found is None:
+        raise wrong_token(request, "Bearer")
+    if found.scope == METRICS and request.scope["path"] != "/metrics":
+        raise HTTPException(403, "this token is for /metrics alone; labelwise user token --scope read makes another")
+    return found
+
+
+def shown_token(request: Request) -> tuple[str, str]:
+    """The user name, "" where there is none, and the token of `Basic` (its password), `Bearer` or `Token`."""
+    kind, _, rest = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() in ("bearer", "token"):
+        return "", rest.strip()
+    if kind.lower() != "basic":
+        return "", ""
+    try:
+        account, _, secret = base64.b64decode(rest, validate=True).decode().partition(":")
+    except (binascii.Error, ValueError):
+        return "", ""
+    return account, secret
+
+
+def wrong_token(request: Request, kind: str) -> HTTPException:
+    """The refusal of a request without a right token: 401, or 429 after too many wrong ones."""
+    account, secret = shown_token(request)
+    address = request.client.host if request.client else ""
+    wait = site_of(request).tokens.failed(*limiter_keys(address, secret, account)) if secret else 0.0
+    if wait > 0:
+        return HTTPException(429, "too many wrong tokens came from here", {"retry-after": str(ceil(wait))})
+    needed = {"www-authenticate": f'{kind} realm="labelwise", charset="UTF-8"'}
+    return HTTPException(401, "show a token: labelwise user token PROJECT NAME makes one", needed)
 
 
 def proxy_person(request: Request) -> str | None:
@@ -112,8 +159,12 @@ async def csrf_protected(request: Request) -> None:
         return
     check_origin(request)
     user = current_user(request)
+    if not user.may_answer and user.scope is not None:
+        raise HTTPException(403, "this token may only read; labelwise user token --scope answer makes one that answers")
     if not user.may_answer and request.url.path != "/leave":
         raise HTTPException(403, "you may look at everything here and change nothing; ask an admin for another role")
+    if user.scope is not None:
+        return  # no browser sends a token by itself
     token = request.headers.get(CSRF_HEADER)
     if token is None and "form" in request.headers.get("content-type", ""):
         token = str((await request.form()).get(CSRF_FIELD, ""))

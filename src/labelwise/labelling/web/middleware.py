@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from labelwise.labelling.errors import ProjectError
-from labelwise.labelling.web.access import NAMED_BY_PROXY, SAFE_METHODS, NotSignedIn, current_user, site_of
+from labelwise.labelling.web.access import NAMED_BY_PROXY, SAFE_METHODS, NotSignedIn, current_user, shows_token, site_of
 from labelwise.labelling.web.ml_backend import program_of
 from labelwise.labelling.web.reach import LOOPBACK_NAMES, Reach, is_loopback
 
@@ -260,7 +260,7 @@ async def _is_known(request: Request) -> bool:
         return bool(request.cookies)  # nothing to be guarded: no database is asked for it
     if _is_under(_path(request), PROGRAMS):
         return "authorization" in request.headers and await run_in_threadpool(program_of, request) is not None
-    if site_of(request).cookie not in request.cookies:
+    if site_of(request).cookie not in request.cookies and not shows_token(request):
         return False
     try:
         await run_in_threadpool(current_user, request)

@@ -5,14 +5,11 @@ Label Studio sends the token as the password of basic authentication, webhooks a
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil
 from typing import Annotated, Any
 
 import numpy as np
@@ -39,9 +36,8 @@ from labelwise.labelling.served import ServedProject
 from labelwise.labelling.store.engine import pieces
 from labelwise.labelling.store.trainings import last_good
 from labelwise.labelling.training.derived import MODEL, derived_path
-from labelwise.labelling.web.access import project_of, site_of
+from labelwise.labelling.web.access import project_of, shown_token, site_of, wrong_token
 from labelwise.labelling.web.browse_view import browser_of
-from labelwise.labelling.web.site import limiter_keys
 
 LARGEST = 10 * 2**20  # bytes of a request
 NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # as JSON writes it; after a backslash that is text, it is text
@@ -101,36 +97,16 @@ def token_holder(request: Request) -> str:
     name = program_of(request)
     if name is not None:
         return name
-    account, secret = _shown(request.headers.get("authorization", ""))
-    address = request.client.host if request.client else ""
-    wait = site_of(request).tokens.failed(*limiter_keys(address, secret, account)) if secret else 0.0
-    if wait > 0:
-        raise HTTPException(429, "too many wrong tokens came from here", {"retry-after": str(ceil(wait))})
-    needed = {"www-authenticate": 'Basic realm="labelwise", charset="UTF-8"'}
-    raise HTTPException(401, "show a token: labelwise user token PROJECT NAME makes one", needed)
+    raise wrong_token(request, "Basic")
 
 
 def program_of(request: Request) -> str | None:
     """The program whose token the request shows, None without a right one. The database is asked once per request."""
     if not hasattr(request.state, "program"):
-        _, secret = _shown(request.headers.get("authorization", ""))
+        _, secret = shown_token(request)
         request.state.program = site_of(request).project.people.owner_of_token(secret) if secret else None
     program: str | None = request.state.program
     return program
-
-
-def _shown(header: str) -> tuple[str, str]:
-    """The user name, "" where there is none, and the token of `Basic` (its password), `Bearer` or `Token`."""
-    kind, _, rest = header.partition(" ")
-    if kind.lower() in ("bearer", "token"):
-        return "", rest.strip()
-    if kind.lower() != "basic":
-        return "", ""
-    try:
-        account, _, secret = base64.b64decode(rest, validate=True).decode().partition(":")
-    except (binascii.Error, ValueError):
-        return "", ""
-    return account, secret
 
 
 async def posted(request: Request) -> dict[str, Any]:

@@ -38,6 +38,7 @@ from labelwise.labelling.web import (
     label_view,
     ml_backend,
     oidc,
+    operations,
     people_view,
     project_view,
     review_view,
@@ -50,10 +51,11 @@ from labelwise.labelling.web.reach import BACKLOG, SECRET_FILE, Reach, local_sec
 from labelwise.labelling.web.site import Site
 
 NAVIGATION = ("/label", "/sweep", "/progress", "/browse", "/vocabulary", "/disagreements", "/notes", "/people")
+GUARDED: tuple[Any, ...] = (label_view, browse_view, project_view, sweep_view, review_view, people_view, json_api)
 # Modules that guard themselves (signing in; what other programs call with a token of their own) come without the
 # protection against posts from other sites, which looks for a session.
-SELF_GUARDED: tuple[Any, ...] = (access, oidc, ml_backend, texts)
-FOR_PROGRAMS = ("/api/", "/label-studio")  # addresses that answer with JSON, whoever asks
+SELF_GUARDED: tuple[Any, ...] = (access, oidc, ml_backend, operations, texts)
+FOR_PROGRAMS = ("/api/", "/label-studio", "/metrics", "/healthz")  # addresses that answer with JSON, whoever asks
 _log = logging.getLogger(__name__)
 STATUS_OF = {AnswerRefused: 409, StoreError: 503, ProjectError: 400}
 
@@ -96,7 +98,7 @@ def create_app(
         reach=reach,
         openid=None if reach.provider is None else oidc.OpenIdClient(reach.provider),
     )
-    for module in (label_view, browse_view, project_view, sweep_view, review_view, people_view, json_api):
+    for module in GUARDED:
         app.include_router(module.router, dependencies=[Depends(csrf_protected)])
     for module in SELF_GUARDED:
         app.include_router(module.router)
@@ -109,6 +111,7 @@ def create_app(
     app.add_middleware(CheckHost, reach=reach)
     app.add_middleware(BehindProxy, reach=reach)
     app.add_middleware(SecurityHeaders)
+    operations.observe(app, [route.path for module in (*GUARDED, *SELF_GUARDED) for route in module.router.routes])
     return app
 
 
@@ -120,7 +123,7 @@ def _error_response(request: Request, error: Exception) -> Response:
 
 
 def _ask_to_sign_in(request: Request, _: Exception) -> Response:
-    if request.url.path.startswith("/api/"):
+    if request.url.path.startswith(FOR_PROGRAMS):
         return JSONResponse({"detail": texts.texts_of(request).message("nobody is signed in here")}, 401)
     return RedirectResponse("/enter", 303)
 
