@@ -130,6 +130,7 @@ OF_COMMANDS = {
     "__init__",
     "check_formats",
     "remove_token",
+    "add_api_token",
     "delete_token",
 }  # functions that no page calls
 
