@@ -53,7 +53,16 @@ def read_answers(path: AnyPath) -> list[Answer]:
 
 
 def write_answers(answers: Iterable[Answer], path: AnyPath) -> None:
-    """Write answers to a new file, which takes its name, and the place of an old one, only once it is complete."""
+    """Write answers to a new file, which takes its name, and the place of an old one, only once it is complete.
+
+    Examples
+    --------
+    >>> import tempfile, labelwise as lw
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_answers([lw.Answer("a", {"cat": True, "dog": False})], f"{folder}/answers.jsonl")
+    ...     print(lw.data.read_answers(f"{folder}/answers.jsonl")[0].values)
+    {'cat': True, 'dog': False}
+    """
     with writing(path) as file:
         for answer in answers:
             file.write(_line(answer))
@@ -63,6 +72,15 @@ def append_answers(answers: Iterable[Answer], path: AnyPath) -> None:
     """Add answers to a file, made if it is not there, and return when they are on disk.
 
     An incomplete last line, see `read_answers`, is removed first, with a warning. One process may append at a time.
+
+    Examples
+    --------
+    >>> import tempfile, labelwise as lw
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for item in ("a", "b"):
+    ...         append_answers([lw.Answer(item, {"cat": True})], f"{folder}/answers.jsonl")
+    ...     print([answer.item for answer in lw.data.read_answers(f"{folder}/answers.jsonl")])
+    ['a', 'b']
     """
     if split_name(path)[2]:
         raise FormatError("answers cannot be appended to a compressed file; leave out .gz or .bz2", path)

@@ -144,6 +144,15 @@ def write_cooccurrence(counts: Cooccurrence, path: AnyPath) -> None:
 
     First every label with itself, in order, then each pair whose count is not 0, once; an unknown count is blank. A
     line with neither label has the number of items. All is quoted where a name begins or ends with a blank.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> counts = count_texts(["the cat and the dog", "a dog alone"], ["cat", "dog"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_cooccurrence(counts, f"{folder}/counts.csv")
+    ...     print(read_cooccurrence(f"{folder}/counts.csv").names)
+    ('cat', 'dog')
     """
     blanks = any(name != name.strip() for name in counts.names)
     with writing(path) as file:
@@ -349,7 +358,17 @@ class Finder:
 
 
 def open_text(path: AnyPath) -> Iterator[str]:
-    """The lines of a text file, plain or compressed, one by one: a document each."""
+    """The lines of a text file, plain or compressed, one by one: a document each.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "corpus.txt")
+    ...     _ = path.write_text("the cat and the dog")
+    ...     print(list(open_text(path)))
+    ['the cat and the dog']
+    """
     return text_lines(path, "utf-8")
 
 

@@ -61,6 +61,16 @@ def with_encoded(
 
     `encoder` is a name in `labelwise.encoders.BY_NAME`, an import path or an object, see `labelwise.encoders`. Vectors
     are computed once and kept in the user's cache.
+
+    Examples
+    --------
+    >>> import numpy as np, labelwise as lw
+    >>> class Lengths:
+    ...     def encode(self, texts):
+    ...         return np.array([[float(len(text)), 1.0] for text in texts])
+    >>> tickets = lw.data.make_tickets(5, random_state=0)
+    >>> with_encoded(tickets, Lengths(), "text").X.shape
+    (5, 3)
     """
     chosen = as_encoder(encoder)
     vectors = encode_cached(chosen, _texts(data, text), progress=progress)

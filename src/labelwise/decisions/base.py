@@ -20,7 +20,15 @@ BLOCK_ENTRIES = 2**21  # beliefs about so many entries are held at a time
 
 
 class Decision(Protocol):
-    """What a campaign needs of a decision rule."""
+    """What a campaign needs of a decision rule.
+
+    Examples
+    --------
+    >>> import labelwise as lw
+    >>> rule: Decision = lw.ExpectedF1()
+    >>> rule.decide(lw.LabelGP().fit([[0.0], [1.0]], [[0, 1], [1, 0]]).posterior([[0.9]])).shape
+    (1, 2)
+    """
 
     def decide(self, posterior: LabelPosterior) -> BoolArray: ...
 
@@ -67,6 +75,15 @@ def score_sets(
     sets : (n, q) array of bool
     average, beta, empty_score
         As in `ExpectedF1`.
+
+    Examples
+    --------
+    >>> import labelwise as lw
+    >>> data = lw.data.make_shapes(60, random_state=0)
+    >>> beliefs = lw.LabelGP().fit(data.X, data.Y.toarray()).posterior(data.X)
+    >>> scored = score_sets(beliefs, lw.Threshold(0.5).decide(beliefs))
+    >>> type(scored).__name__
+    'ScoredSets'
     """
     check_measure(average, beta, empty_score)
     empty = empty_value(average, empty_score)

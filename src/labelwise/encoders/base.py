@@ -76,6 +76,16 @@ def as_encoder(given: Any) -> NamedEncoder:
     given : a name in `labelwise.encoders.BY_NAME`; "package.module:name" of an object or a class without arguments; or
         an object. An object has `encode(list of texts)`, or is a scikit-learn transformer that needs no more fitting.
         If it has a `name`, its vectors are cached under it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Lengths:
+    ...     def encode(self, texts):
+    ...         return np.array([[float(len(text)), 1.0] for text in texts])
+    >>> as_encoder(Lengths()).encode(["one", "three"])
+    array([[3., 1.],
+           [5., 1.]], dtype=float32)
     """
     if isinstance(given, NamedEncoder):
         return given
@@ -96,7 +106,13 @@ def as_encoder(given: Any) -> NamedEncoder:
 
 
 def find_encoder(name: str) -> NamedEncoder | None:
-    """The encoder of this name: built in, given before in this process, or at an import path; None if there is none."""
+    """The encoder of this name: built in, given before in this process, or at an import path; None if there is none.
+
+    Examples
+    --------
+    >>> find_encoder("nobody knows it") is None
+    True
+    """
     from labelwise.encoders import BY_NAME  # which lists the encoders that import this module
 
     if name in BY_NAME:
@@ -230,6 +246,16 @@ def encode_cached(
     """(n, w) the vectors of texts; those that are not in the cache are computed, and kept if the encoder has a name.
 
     `progress` is called with how many of how many are done.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Lengths:
+    ...     def encode(self, texts):
+    ...         return np.array([[float(len(text)), 1.0] for text in texts])
+    >>> encode_cached(as_encoder(Lengths()), ["one", "three"])
+    array([[3., 1.],
+           [5., 1.]], dtype=float32)
     """
     if not texts:
         raise ValueError("there is no text to encode")

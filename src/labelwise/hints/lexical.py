@@ -22,6 +22,15 @@ class Lexical:
     The score is X W with X (n, d) the tf-idf of the items in rows of unit length and W (d, q) sparse. W is 1 where the
     stem of a feature is one of the label's, ½ where it only begins with it. A word that several labels have counts
     less.
+
+    Examples
+    --------
+    >>> import labelwise as lw
+    >>> data = lw.LabelData.from_arrays([[1.0, 0.0], [0.0, 1.0]], [[0, 0], [0, 0]], label_names=["goals", "votes"],
+    ...                                 feature_names=["goal", "vote"])
+    >>> learn = lw.hints.learn_hints(data, ["lexical"])
+    >>> learn is not None
+    True
     """
 
     def fit(self, pool: PoolWords, labels: Sequence[Label]) -> FittedLexical:

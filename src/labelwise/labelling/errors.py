@@ -4,7 +4,17 @@ from __future__ import annotations
 
 
 class ProjectError(ValueError):
-    """Something that a project cannot do, told in one line with the cure; nothing was changed."""
+    """Something that a project cannot do, told in one line with the cure; nothing was changed.
+
+    Examples
+    --------
+    >>> import labelwise as lw
+    >>> try:
+    ...     lw.Project("nowhere.db")
+    ... except ProjectError as error:
+    ...     print("nowhere.db" in str(error))
+    True
+    """
 
     exit_code = 2
 

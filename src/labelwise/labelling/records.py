@@ -228,6 +228,17 @@ class Lease:
     picked, likeliest first; see `Verified`. `rank` is the place of the question among those that were ready, `words`
     the words of a text that spoke for or against labels: word, label, log-odds. `reasons` has why likely labels are
     believed, by name.
+
+    Examples
+    --------
+    >>> import tempfile, labelwise as lw
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     data = lw.data.make_tickets(20, random_state=0).hide()
+    ...     with lw.Project.create(f"{folder}/tickets.db", data, text="text") as project:
+    ...         project.refresh()
+    ...         lease = project.ask(1, who="ann")[0]
+    ...         print(lease.who, lease.question.reason)
+    ann start
     """
 
     token: str
@@ -258,6 +269,17 @@ class Receipt:
     """The proof that an answer is on disk: its number among the events, and what should be said about it.
 
     `repeated` says that it was there already, and that nothing was added.
+
+    Examples
+    --------
+    >>> import tempfile, labelwise as lw
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     data = lw.data.make_tickets(20, random_state=0).hide()
+    ...     with lw.Project.create(f"{folder}/tickets.db", data, text="text") as project:
+    ...         project.refresh()
+    ...         lease = project.ask(1, who="ann")[0]
+    ...         print(project.service.answer(lease.token, {"billing": True}).event)
+    1
     """
 
     event: int

@@ -26,6 +26,14 @@ class LabelModel(ClassifierMixin, BaseEstimator):
 
     A model writes `fit(X, Y, observed=None)`, which starts with `self._check_training(...)`, and `posterior(X)`,
     which starts with `self._check_items(X)`. `predict_proba` and `predict` follow from the posterior.
+
+    Examples
+    --------
+    >>> import labelwise as lw
+    >>> data = lw.data.make_shapes(60, random_state=0)
+    >>> model = lw.LabelGP().fit(data.X, data.Y.toarray())
+    >>> isinstance(model, LabelModel), model.posterior(data.X).probabilities().shape
+    (True, (60, 18))
     """
 
     classes_: npt.NDArray[np.intp]  # (q,) the labels by number, as scikit-learn has it for indicator matrices

@@ -26,7 +26,18 @@ BLOCK = 4096  # items scored at a time; bounds the memory of a walk over the poo
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What a strategy chose, best first: rows of the pool, for pairs their labels, and the scores."""
+    """What a strategy chose, best first: rows of the pool, for pairs their labels, and the scores.
+
+    Examples
+    --------
+    >>> import numpy as np, labelwise as lw
+    >>> data = lw.data.make_shapes(60, random_state=0)
+    >>> model = lw.LabelGP().fit(data.X, data.Y.toarray())
+    >>> closed, rng = data.hide().observed_mask(), np.random.default_rng(0)
+    >>> choice = lw.Uncertainty().choose(model.posterior(data.X), closed, 3, rng)
+    >>> len(choice.rows), choice.labels is None
+    (3, True)
+    """
 
     rows: npt.NDArray[np.intp]  # (m,)
     labels: npt.NDArray[np.intp] | None  # (m,), or None: all open labels of each row
@@ -39,6 +50,13 @@ class Strategy(Protocol):
     Beliefs are enough for most. One that has to see the features of the pool, or what was answered, sets
     `looks_at_answers = True`. It takes a keyword `known`: the pool as `LabelData`, with every answer in it. One that
     weighs prices sets `looks_at_costs = True` and takes a keyword `costs`: the campaign's `Costs`, by label number.
+
+    Examples
+    --------
+    >>> import labelwise as lw
+    >>> strategy: Strategy = lw.Uncertainty()
+    >>> strategy.target
+    'items'
     """
 
     @property
@@ -50,7 +68,15 @@ class Strategy(Protocol):
 
 
 class LookingStrategy(Protocol):
-    """What a campaign needs of a strategy that looks at answers."""
+    """What a campaign needs of a strategy that looks at answers.
+
+    Examples
+    --------
+    >>> import labelwise as lw
+    >>> strategy: LookingStrategy = lw.AdaptiveMargin()
+    >>> strategy.target
+    'items'
+    """
 
     looks_at_answers: ClassVar[bool]
 
@@ -70,6 +96,12 @@ class ScoringStrategy:
     `score` returns (n, q). When items are asked for, the scores of an item's open labels are summed. A strategy with an
     opinion about whole items only may return (n,) instead; one that adds labels up otherwise overrides `combine`. What
     scores −inf or NaN is never asked.
+
+    Examples
+    --------
+    >>> import labelwise as lw
+    >>> isinstance(lw.Uncertainty(), ScoringStrategy), lw.Uncertainty().target
+    (True, 'items')
     """
 
     target: Target

@@ -58,6 +58,15 @@ class MutualInformation:
     ----------
     Vasisht, Damianou, Varma & Kapoor, Active learning for sparse Bayesian multilabel classification, KDD 2014.
     Krause, Singh & Guestrin, Near-optimal sensor placements in Gaussian processes, JMLR 2008.
+
+    Examples
+    --------
+    >>> import numpy as np, labelwise as lw
+    >>> data = lw.data.make_shapes(60, random_state=0)
+    >>> model = lw.LabelGP().fit(data.X[:20], data.Y[:20].toarray())
+    >>> closed, rng = data.hide().observed_mask(), np.random.default_rng(0)
+    >>> lw.MutualInformation().choose(model.posterior(data.X[20:]), closed[20:], 3, rng).rows
+    array([ 7,  4, 12])
     """
 
     target: Target = "items"

@@ -27,6 +27,12 @@ class Question:
     `reason` says why: "strategy", "cold start" (nothing is known yet), "control" (the random share), "verify" (labels
     that were not picked, but are likely) or "sweep" (one label of many items on one page). `score` is the strategy's
     score: the higher, the more worth asking. It is ignored when questions are compared.
+
+    Examples
+    --------
+    >>> question = Question("ticket 7", ("billing", "delivery"))
+    >>> question.labels, question.reason
+    (('billing', 'delivery'), 'strategy')
     """
 
     item: str
@@ -134,6 +140,11 @@ class Timing:
         that was open anyway) or "sweep" (one label of many items).
     by_key, by_search, by_suggestion : int
         Labels picked by a key or a click, by typing a part of their name, and from those that the model suggested.
+
+    Examples
+    --------
+    >>> Timing(12.5, by_key=1, by_suggestion=2).question
+    'item'
     """
 
     seconds: float

@@ -336,6 +336,13 @@ class Spent:
     """What was paid so far: distinct items, readings of them, single answers, and the sum of their prices.
 
     `cost` is in the `unit` of the prices; `seconds` is the same where that is time, and NaN where it is not.
+
+    Examples
+    --------
+    >>> import labelwise as lw
+    >>> campaign = lw.Campaign(lw.data.make_shapes(40, random_state=0).hide(), random_state=0)
+    >>> campaign.spent().items
+    0
     """
 
     items: int

@@ -33,6 +33,11 @@ class StreamPlan:
     checkpoint_every : rows after which the model is saved, at least; at the end of a window, and at the end
     decision : rule for the label sets that are judged, see `StreamRule.parse`; None leaves the judging out
     limit : rows of the file to stop after
+
+    Examples
+    --------
+    >>> StreamPlan(batch=500, decision="expected_f1").window
+    5000
     """
 
     batch: int = 1000

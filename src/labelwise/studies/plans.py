@@ -100,7 +100,13 @@ class Plan:
 
 @dataclass(frozen=True)
 class Entrant:
-    """A model and the strategies it runs with; `options` are parameters of the model that differ from its defaults."""
+    """A model and the strategies it runs with; `options` are parameters of the model that differ from its defaults.
+
+    Examples
+    --------
+    >>> Entrant("label_gp", ("random", "uncertainty")).strategies
+    ('random', 'uncertainty')
+    """
 
     model: str
     strategies: tuple[str, ...]

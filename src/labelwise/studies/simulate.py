@@ -47,6 +47,11 @@ class Schedule:
     costs : Costs, optional
         What reading, picking and answering cost, in seconds: strategies weigh it, and the rows of a result sum it up.
         As in `Campaign`.
+
+    Examples
+    --------
+    >>> Schedule(start=20, rounds=2, batch=10).batch
+    10
     """
 
     start: int = 30

@@ -214,6 +214,16 @@ def run_study(
         Runs side by side; by default as many as cores. Each keeps to cores / jobs threads.
     on_run : callable, optional
         Called with the number of finished runs and of all runs, at the start and after each.
+
+    Examples
+    --------
+    >>> import tempfile, labelwise as lw
+    >>> data = lw.data.make_shapes(60, random_state=0)
+    >>> schedule = lw.studies.Schedule(start=10, rounds=1, batch=5)
+    >>> plan = lw.studies.Plan(("label_gp",), ("random",), (0,), schedule)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     print(len(run_study(data, plan, folder, jobs=1).table))
+    2
     """
     _check_jobs(jobs)
     check_plan(data, plan, test)

@@ -127,6 +127,15 @@ def write(data: LabelData, path: AnyPath, *, format: str | None = None, **option
     path : path of the file; its suffix (.arff, .csv, .jsonl, .parquet, .txt ..., also .gz and .bz2) decides the format
     format : as in `read`
     options : those of the format's own `write`
+
+    Examples
+    --------
+    >>> import tempfile, labelwise as lw
+    >>> data = lw.data.make_shapes(20, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(data, f"{folder}/shapes.csv")
+    ...     print(lw.read(f"{folder}/shapes.csv").n_items)
+    20
     """
     name = _format_of(path, format)
     _check_options(name, BY_NAME[name].write, options)

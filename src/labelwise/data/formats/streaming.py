@@ -81,6 +81,14 @@ class Stream(ABC):
     ----------
     label_names : list of str
         The labels known so far, in the order of the columns of Y; it grows while the stream is read.
+
+    Examples
+    --------
+    >>> import tempfile, labelwise as lw
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     lw.write(lw.data.make_shapes(50, random_state=0), f"{folder}/shapes.libsvm", lossy=True)
+    ...     print([batch.n_rows for batch in lw.data.open_stream(f"{folder}/shapes.libsvm", batch=20)])
+    [20, 20, 10]
     """
 
     format: str

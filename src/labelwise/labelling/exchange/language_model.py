@@ -46,6 +46,12 @@ class LanguageModel:
         Stop before more tokens than this were used; None is no limit.
     timeout : float
         Seconds to wait for an answer.
+
+    Examples
+    --------
+    >>> server = LanguageModel("http://localhost:8000/v1", "a model", per_minute=30)
+    >>> server.key_variable
+    'OPENAI_API_KEY'
     """
 
     address: str
