@@ -25,6 +25,7 @@ from campaign_toys import (
 )
 from labelwise import Answer, BinaryRelevance, LabelData, Question, Uncertainty
 from labelwise.campaign import refit_point
+from rest_slow import rest_slow
 
 # -- resuming ----------------------------------------------------------------------------------------------------------
 
@@ -270,7 +271,7 @@ def test_growth_that_does_not_fit_changes_nothing():
 # -- large pools -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("target", ["items", "pairs"])
+@pytest.mark.parametrize("target", rest_slow(["pairs", "items"]))
 def test_a_large_pool_is_walked_in_blocks(target):
     """200 000 items × 200 labels would be 320 MB of probabilities: only blocks of them may ever exist."""
     n, q, sizes = 200_000, 200, []

@@ -73,7 +73,7 @@ def test_who_skips_everything_is_asked_everything_once(make, location, control):
 
 
 @pytest.mark.parametrize("strategy", ["uncertainty", "uncertainty_pairs"])
-@pytest.mark.parametrize(("overlap", "control"), [(1, 0.0), (1, 0.4), (2, 0.4)])
+@pytest.mark.parametrize(("overlap", "control"), [(1, 0.0), pytest.param(1, 0.4, marks=pytest.mark.slow), (2, 0.4)])
 def test_one_person_alone_comes_to_every_question(make, strategy, overlap, control):
     project = make(data=points(8), ready=4, strategy=strategy, overlap=overlap, control=control)
     asked = []

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from scipy.special import ndtr
 
 from labelwise.models.online.model import OnlineBayes
+from rest_slow import rest_slow
 
 
 def fitted(coupling="global", *, n=120, d=8, q=5, seed=0, **settings):
@@ -41,7 +42,7 @@ def test_noise_belongs_to_the_probabilities():
 
 
 @pytest.mark.parametrize("coupling", ["global", "independent", "multiclass", "pairwise"])
-@pytest.mark.parametrize("half_life", [None, 30.0])
+@pytest.mark.parametrize("half_life", rest_slow([30.0, None]))
 def test_draws_have_the_right_mean(coupling, half_life):
     model, X = fitted(coupling, half_life=half_life)
     posterior = model.posterior(X[:7])
