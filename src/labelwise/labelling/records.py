@@ -320,7 +320,7 @@ class Predictions:
     ids: tuple[str, ...]
     label_names: tuple[str, ...]
     sets: npt.NDArray[np.bool_]
-    probabilities: npt.NDArray[np.float64]
+    probabilities: npt.NDArray[np.floating[Any]]
     unlearnt: int = 0
     left_out: tuple[str, ...] = ()
     unheard: tuple[str, ...] = ()

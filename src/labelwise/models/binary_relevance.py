@@ -108,7 +108,7 @@ class BinaryRelevance(LabelModel):
             self.base_rates_[answers == 0] = self.base_rates_[answers > 0].mean()
         varies = (Y & observed).any(0) & (~Y & observed).any(0)
         if self.classifier is None:
-            self._fit_logistic(X, Y, strength, varies)  # type: ignore[arg-type]  # a mask is a weight of 0 or 1
+            self._fit_logistic(X, Y, strength, varies)  # a mask is a weight of 0 or 1
         else:
             self._fit_weighted_clones(_narrow(X), Y, strength, varies)
         return self

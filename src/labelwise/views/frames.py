@@ -39,7 +39,7 @@ def to_frame(things: Any, *, items: Sequence[str] | None = None, labels: Sequenc
     if all(hasattr(each, "values") and hasattr(each, "correction") for each in listed) and listed:
         return of_answers(listed)
     if all(is_dataclass(each) and not isinstance(each, type) for each in listed):
-        return pd.DataFrame([asdict(each) for each in listed])  # type: ignore[arg-type]  # dataclasses: looked at above
+        return pd.DataFrame([asdict(each) for each in listed])
     raise TypeError(
         f"questions, answers, beliefs, data, predictions or a status make a data frame, got {type(things).__name__}"
     )
@@ -95,7 +95,7 @@ def of_predictions(
     for row in range(len(ids)):
         columns = np.flatnonzero(sets[row])
         columns = columns[np.argsort(-p[row, columns], kind="stable")]
-        found.append(([names[label] for label in columns], p[row, columns].round(4).tolist()))
+        found.append(([names[label] for label in columns.tolist()], p[row, columns].round(4).tolist()))
     index = pd.Index(ids, name="item")
     return pd.DataFrame(found, columns=["labels", "probabilities"], index=index)
 

@@ -125,10 +125,10 @@ def days_of_answers(days: range, by_person: Mapping[str, Sequence[int]], t: Text
                 marks.append(tag("rect", words, **box, class_=f"s{series}"))
                 below[i] += number
         marks += _legend(series, name, frame.left + 190 * (series % 3), height - 18 * (rows - series // 3) + 8)
-    number, persons = (
+    answers, persons = (
         t.plain(f"count.{what}", count=n) for what, n in (("answers", sum(totals)), ("people", len(people)))
     )
-    said = t.plain("drawn.since", answers=number, people=persons, day=f"{starts[0]:%Y-%m-%d}", most=max(totals))
+    said = t.plain("drawn.since", answers=answers, people=persons, day=f"{starts[0]:%Y-%m-%d}", most=max(totals))
     return picture(height, t.plain("drawn.over_time"), f"{said} ({t.plain(f'drawn.per_{unit}')}).", marks)
 
 
