@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
@@ -143,7 +143,7 @@ def _from_json(content: Any, language: str) -> Any:
     return _from_skos([entry for entry in content if isinstance(entry, Mapping)], language)
 
 
-def _from_skos(concepts: list[Mapping[str, Any]], language: str) -> list[dict[str, Any]]:
+def _from_skos(concepts: Sequence[Mapping[str, Any]], language: str) -> list[dict[str, Any]]:
     found, name_of = [], {}
     for concept in concepts:
         said: dict[str, Any] = {}

@@ -203,7 +203,7 @@ def find_api_token(connection: sa.Connection, digest: str) -> StoredToken | None
         api_tokens.outerjoin(users, (users.c.name == api_tokens.c.who) & ACTIVE)
     )
     row = connection.execute(found.where(api_tokens.c.digest == digest)).first()
-    return None if row is None else StoredToken(*row)
+    return None if row is None else StoredToken(*tuple(row))
 
 
 def owner_of_token(connection: sa.Connection, digest: str) -> str | None:
