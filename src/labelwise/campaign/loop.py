@@ -28,6 +28,7 @@ from labelwise.campaign.guard import Guard, evidence_point, strategy_evidence
 from labelwise.campaign.new_labels import GuessLearner, HintLearner, NewLabel, with_all_opinions, with_room
 from labelwise.campaign.standing import AnswerArrays, Standing, measure_standing
 from labelwise.campaign.sweeps import SweepWorth, sweep_page, worth_sweeping
+from labelwise.campaign.widget import campaign_widget
 from labelwise.hints.reasons import ExplainedBeliefs
 from labelwise.models.semi_supervised import for_blocks
 from labelwise.posterior import LabelPosterior, LimitedPosterior
@@ -109,7 +110,7 @@ class Campaign:
     array([0.75, 0.25])
     """
 
-    _repr_html_, to_frame, plot = of_campaign, campaign_frame, campaign_plot
+    _repr_html_, to_frame, plot, widget = of_campaign, campaign_frame, campaign_plot, campaign_widget
 
     def __init__(  # noqa: PLR0913 (every setting by its name; most are rarely given)
         self,
@@ -384,8 +385,7 @@ class Campaign:
     ) -> Self:
         """Give a hint for a label without answers: which labels it occurs with. Its answers take over.
 
-        `like`: for some labels, the share of their items that have this one, too. `counts`: for some labels, the number
-        of items of the pool that have both.
+        `like`: of some labels, the share of their items that have this one, too. `counts`: how many items have both.
         """
         self._book.column(name)
         self._new_labels[name] = NewLabel.of(name, self._data.label_names, like, counts)
