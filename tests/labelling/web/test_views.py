@@ -103,6 +103,17 @@ def test_progress_shows_the_figures_of_the_project(admin, busy):
     assert page.text.count("<svg") >= 4
 
 
+def test_before_random_items_are_answered_the_advice_is_to_go_on(make):
+    project = make(control=0.5)
+    project.tell([Answer(f"p{i}", {"left": i % 2 == 0, "low": i % 3 == 0, "far": False}) for i in range(8)], who="ann")
+    project.refresh()
+    person = Person(create_app(project, local_user="me"))
+    person.enter()
+    assert "Advice: go on: no random item is answered yet, 20 are needed to judge by." in text_of(
+        person.get("/progress")
+    )
+
+
 def test_progress_tells_of_a_failed_training(admin, busy, monkeypatch):
     worker = busy.worker()
     monkeypatch.setattr(worker.learner, "catch_up", lambda: 1 / 0)

@@ -246,7 +246,7 @@ def status_of(
             people=dict(sorted(people.items(), key=lambda pair: (-pair[1], pair[0]))),
             labels=_labels(labels, _counts(connection, labels) if recount else report.get("labels", {}), report),
             f1=report.get("f1"),
-            standing=_standing(report.get("standing"), outlook),
+            standing=_standing(report, outlook, settings.control),
             course=_course(read_course(connection, None) if recount else read_course(connection)),
             ready=count_ready(connection),
             leased=len(open_leases(connection)),
@@ -341,10 +341,18 @@ def _course(reports: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
     )
 
 
-def _standing(kept: dict[str, Any] | None, outlook: Outlook | None) -> dict[str, Any] | None:
-    """As it was judged; the advice follows what an hour is worth, if somebody said so."""
-    advice = None if outlook is None else outlook.advice
-    return kept if kept is None or advice is None else {**kept, "advice": advice}
+def _standing(report: Mapping[str, Any], outlook: Outlook | None, control: float) -> dict[str, Any] | None:
+    """As it was judged; the advice follows what an hour is worth, if somebody said so.
+
+    Where random questions are asked, and none is answered yet, that is what there is to say.
+    """
+    kept: dict[str, Any] | None = report.get("standing")
+    if kept is None:
+        return None
+    advice, f1 = None if outlook is None else outlook.advice, report.get("f1")
+    if advice is None and control > 0 and f1 is not None and not f1["items"]:
+        advice = f"go on: no random item is answered yet, {f1['needed']} are needed to judge by"
+    return kept if advice is None else {**kept, "advice": advice}
 
 
 def _pair(first: str, second: str, both: int, same: int, kappa: float | None) -> PairFigures:
