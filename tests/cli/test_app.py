@@ -15,7 +15,7 @@ from labelwise.queries.diagnosis import Rule
 from labelwise.streams.judge import RULE_NAMES
 from labelwise.studies import findings, plans, sources
 
-HEAVY = ("numpy", "scipy", "sklearn", "numba", "pandas", "pyarrow", "matplotlib", "sqlalchemy", "fastapi", "httpx")
+HEAVY = ("numpy", "scipy", "sklearn", "numba", "pandas", "pyarrow", "matplotlib", "sqlalchemy", "fastapi", "pydantic")
 
 
 def run_python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

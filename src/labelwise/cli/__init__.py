@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import tomllib
 from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -50,7 +51,22 @@ LOOK: dict[str, Any] = {
 }
 
 
-class Commands(TyperGroup):
+class LightGroup(TyperGroup):
+    """A group that does not check options that were not given: Typer would load pydantic for it."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        found = super().get_params(ctx)
+        for option in found:
+            if "process_value" not in vars(option):
+                option.process_value = partial(_process, option.process_value)  # type: ignore[method-assign]
+        return found
+
+
+def _process(process: Any, ctx: Any, value: Any) -> Any:
+    return None if value is None else process(ctx, value)
+
+
+class Commands(LightGroup):
     """The commands, each imported when it is called or when all are listed."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -70,7 +86,7 @@ def _load(name: str) -> Any:
     found = getattr(import_module(f"labelwise.cli.{module}"), attribute)
     holder = typer.Typer(add_completion=False, **LOOK)
     if isinstance(found, typer.Typer):
-        holder.add_typer(found, name=name)
+        holder.add_typer(found, name=name, cls=LightGroup)
     else:
         holder.command(name)(found)
     holder.callback()(lambda: None)  # with a callback of its own the holder is a group, even around one command

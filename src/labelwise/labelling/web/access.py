@@ -52,6 +52,7 @@ def current_user(request: Request) -> User:
     if not hasattr(request.state, "user"):
         site, named = site_of(request), proxy_person(request)
         session = request.cookies.get(site.cookie)
+        found: User | None
         if shows_token(request):
             found = _user_of_token(request)
         else:
