@@ -13,7 +13,7 @@ pytest.importorskip("hatch_vcs", reason="needs hatch-vcs: pip install -r require
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "labelwise"
-EXTRAS = {"embed", "postgres", "cluster", "dev"}
+EXTRAS = {"embed", "postgres", "cluster", "notebook", "dev"}
 
 
 @pytest.fixture(scope="module")
