@@ -123,7 +123,7 @@ def campaign_widget(self: Any, batch: int = 5) -> Any:
     except ImportError:
         raise ImportError("the widget needs anywidget: pip install 'labelwise[notebook]'") from None
 
-    class LabelWidget(anywidget.AnyWidget):  # type: ignore[misc]
+    class LabelWidget(anywidget.AnyWidget):
         _esm = SCRIPT
         state = traitlets.Dict().tag(sync=True)
 

@@ -6,7 +6,7 @@ from datetime import date, datetime
 from datetime import time as clock
 from typing import Any
 
-from labelwise.data.errors import DAMAGED, FormatError, Problem, repeated
+from labelwise.data.errors import UNREADABLE, FormatError, Problem, repeated
 from labelwise.data.formats.cells import ROWS_AT_ONCE, format_number
 from labelwise.data.formats.table.labels import join_tags
 from labelwise.data.formats.table.layout import RawTable, TableLayout
@@ -54,7 +54,7 @@ def read_table(path: AnyPath, sheet: str | None = None) -> RawTable:
             book.close()
     except FormatError:
         raise
-    except (*DAMAGED, OSError) as error:
+    except UNREADABLE as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the disk's fault, not the file's
         raise FormatError(f"this is not a valid .xlsx file ({error}); save it again", path) from None
