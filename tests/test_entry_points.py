@@ -7,7 +7,7 @@ import pytest
 
 import labelwise as lw
 from labelwise import hints, models, queries
-from labelwise._lazy import Registry, packages_of
+from labelwise._lazy import Registry, names_built_in, packages_of
 from labelwise.data.formats import registry
 from labelwise.labelling.training import model_files
 
@@ -105,6 +105,10 @@ def test_a_format_is_read_and_written_by_its_suffix(installed):
 def test_model_files_of_the_package_may_be_loaded(installed):
     assert packages_of("labelwise.models") == {"toy_labels"}
     assert model_files._is_ours("toy_labels.Model") and not model_files._is_ours("toys.Model")
+
+
+def test_help_texts_name_what_is_built_in(installed):
+    assert "label_gp" in names_built_in(models.BY_NAME) and "toy" not in names_built_in(models.BY_NAME)
 
 
 def test_without_the_package_there_is_none():

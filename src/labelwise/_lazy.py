@@ -112,6 +112,7 @@ class Registry(dict[str, Any]):
         self, built_in: Mapping[str, Any], group: str, load: Callable[[EntryPoint], Any] | None = None
     ) -> None:
         super().__init__(built_in)
+        self.built_in = tuple(built_in)
         self.group, self._load, self._has_looked = group, load or _later, False
 
     def _look(self) -> None:
@@ -161,6 +162,11 @@ def _entries(group: str) -> Iterable[EntryPoint]:
 
 def _later(entry: EntryPoint) -> Late:
     return Late(entry.module, entry.attr)
+
+
+def names_built_in(registry: Mapping[str, Any]) -> str:
+    """The names of a registry for a help text, which is the same whatever else is installed."""
+    return ", ".join(getattr(registry, "built_in", registry))
 
 
 def packages_of(group: str) -> set[str]:

@@ -13,6 +13,7 @@ from rich.table import Table as Grid
 
 from labelwise import campaign as campaigns
 from labelwise import models, queries
+from labelwise._lazy import names_built_in
 from labelwise.cli._common import at_least_one, fail, load, user_errors
 from labelwise.views.wording import did_you_mean
 
@@ -31,7 +32,7 @@ def diagnose(
     buy: Annotated[int, typer.Option(help="Labels to suggest for each item.")] = 3,
     costs: Annotated[Path | None, typer.Option(help="csv with the columns label and cost; others cost 1.")] = None,
     rule: Annotated[str, typer.Option(help=f"How to choose: {RULES}.")] = "auto",
-    model: Annotated[str, typer.Option(help=f"One of {', '.join(models.BY_NAME)}.")] = "label_gp",
+    model: Annotated[str, typer.Option(help=f"One of {names_built_in(models.BY_NAME)}.")] = "label_gp",
     seed: Annotated[int, typer.Option(help="Seed of ties and of the model's random numbers.")] = 0,
     labels: Annotated[str | None, typer.Option(help="Label column or columns by comma; for ARFF the XML file.")] = None,
     text: Annotated[str | None, typer.Option(help="Column of text to learn from.")] = None,

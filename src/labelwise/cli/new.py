@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelwise import models, queries
+from labelwise._lazy import names_built_in
 from labelwise.cli._common import (
     CSV,
     AnswerCostOption,
@@ -64,9 +65,11 @@ def new(
     ] = None,
     id: Annotated[str | None, typer.Option(help="Column of item ids. Default: id, or row numbers.")] = None,
     model: Annotated[
-        str | None, typer.Option(help=f"One of {', '.join(models.BY_NAME)}. Default: chosen by the strategy.")
+        str | None, typer.Option(help=f"One of {names_built_in(models.BY_NAME)}. Default: chosen by the strategy.")
     ] = None,
-    strategy: Annotated[str, typer.Option(help=f"auto, items, pairs or one of {', '.join(queries.BY_NAME)}.")] = "auto",
+    strategy: Annotated[
+        str, typer.Option(help=f"auto, items, pairs or one of {names_built_in(queries.BY_NAME)}.")
+    ] = "auto",
     start: Annotated[
         int | None,
         typer.Option(

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from labelwise import campaign, models, queries
-from labelwise._lazy import LateModule
+from labelwise._lazy import LateModule, names_built_in
 from labelwise.cli._common import (
     AnswerCostOption,
     ClusterOption,
@@ -71,9 +71,12 @@ def simulate(
             "or `arena quick`, `arena papers`.",
         ),
     ],
-    model: Annotated[str, typer.Option(help=f"Models, by comma: {', '.join(models.BY_NAME)}, default.")] = "label_gp",
+    model: Annotated[
+        str, typer.Option(help=f"Models, by comma: {names_built_in(models.BY_NAME)}, default.")
+    ] = "label_gp",
     strategy: Annotated[
-        str, typer.Option(help=f"Strategies, by comma: {', '.join(queries.BY_NAME)}, default_items, default_pairs.")
+        str,
+        typer.Option(help=f"Strategies, by comma: {names_built_in(queries.BY_NAME)}, default_items, default_pairs."),
     ] = "random,uncertainty",
     rounds: Annotated[int, typer.Option(help="Rounds of questions after the start.")] = 10,
     batch: Annotated[int, typer.Option(help="Questions per round.")] = 25,
