@@ -51,7 +51,9 @@ def test_python_in_the_documents_runs(page, tmp_path, monkeypatch):
 def test_links_lead_somewhere(page):
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     for target in re.findall(r"\]\(([^)#\s]+)", text):
-        if "://" not in target:
+        if target.startswith("api/"):  # `make docs` writes these pages
+            importlib.import_module(target.removeprefix("api/").removesuffix(".md"))
+        elif "://" not in target:
             assert (page.parent / target).exists(), f"{name(page)} links to {target}, which is not there"
 
 

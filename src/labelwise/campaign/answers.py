@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
 
@@ -19,6 +18,7 @@ from labelwise.numerics.choosing import random_items, random_pairs
 from labelwise.records import Answer, LabelData, PickCounts, Question
 from labelwise.records.asking import CONTROL, START_REASON, SWEEP, VERIFY
 from labelwise.records.costs import Costs, Spent
+from labelwise.views.wording import did_you_mean
 
 Bools = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
@@ -392,11 +392,6 @@ def check_number(n: Any) -> None:
     """Refuse what is no number of questions."""
     if not isinstance(n, Integral) or n < 0:
         raise ValueError(f"n must be a whole number and not negative, got {n!r}")
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    close = get_close_matches(str(name), known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def start_questions(

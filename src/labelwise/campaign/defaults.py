@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import wraps
 from typing import Any, Protocol
 
 from labelwise import decisions, models, queries
@@ -84,6 +83,8 @@ class Choices:
 def default_model(name: Any, target: str) -> Any:
     """The model itself or by its name; for None the default where "items" or "pairs" are asked.
 
+    A plain scikit-learn classifier or pipeline becomes a model of one classifier per label.
+
     >>> type(default_model(None, "pairs")).__name__, type(default_model(None, "items")).__name__
     ('LabelGP', 'SemiSupervised')
     """
@@ -92,7 +93,7 @@ def default_model(name: Any, target: str) -> Any:
         return models.BY_NAME[default]().set_params(**options)
     if isinstance(name, str):
         return _by_name("model", name)()
-    return checked("model", name, "posterior")
+    return checked("model", models.as_label_model(name), "posterior")
 
 
 def default_decision(rule: Any = None) -> Any:
@@ -151,16 +152,3 @@ def checked(what: str, given: Any, method: str) -> Any:
     if not callable(getattr(given, method, None)):
         raise TypeError(f"{what} must be an object with a method `{method}`, got {given!r}")
     return given
-
-
-def _or_classifier(choose: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
-    """The same choice of a model, of plain scikit-learn classifiers and pipelines as well."""
-
-    @wraps(choose)
-    def chosen(name: Any, target: str) -> Any:
-        return choose(name if name is None or isinstance(name, str) else models.as_label_model(name), target)
-
-    return chosen
-
-
-default_model = _or_classifier(default_model)  # type: ignore[assignment]  # around it: what was measured stays the same

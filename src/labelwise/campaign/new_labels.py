@@ -17,7 +17,6 @@ import numpy.typing as npt
 from scipy.special import expit
 from sklearn.base import BaseEstimator, clone
 
-from labelwise.campaign.answers import did_you_mean
 from labelwise.hints.base import DEFAULT_HINTS, Pool, PoolHints, checked_hints, learn_hints
 from labelwise.hints.reasons import ExplainedBeliefs
 from labelwise.models.hinted import HintedModel, HintedPosterior
@@ -38,6 +37,7 @@ from labelwise.posterior.base import LabelPosterior, Rows
 from labelwise.posterior.tilted import RaisedPosterior, TiltedPosterior
 from labelwise.posterior.wrapped import StreamedPosterior
 from labelwise.records import LabelData, Opinions, in_shards
+from labelwise.views.wording import did_you_mean
 
 
 @dataclass(frozen=True, eq=False)

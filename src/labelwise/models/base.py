@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from functools import wraps
 from typing import Any, Self
 
 import numpy as np
@@ -69,6 +67,7 @@ class LabelModel(ClassifierMixin, BaseEstimator):
         if Y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=reset)
+        names = _names_of(Y)
         Y, observed = _check_labels(Y, observed)
         if Y.shape[0] != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows and Y has {Y.shape[0]}: inconsistent numbers of samples")
@@ -76,7 +75,7 @@ class LabelModel(ClassifierMixin, BaseEstimator):
             raise ValueError(f"Y has {Y.shape[1]} labels, but the model was fitted with {self.n_labels_}; call fit")
         if reset:
             self.n_labels_ = Y.shape[1]
-            self.classes_ = np.arange(self.n_labels_)
+            self.classes_ = np.arange(self.n_labels_) if names is None else names
         answered = observed.any(axis=1)
         if not answered.any() and not may_be_unanswered:
             raise ValueError("no entry of Y is observed: a model needs at least one answer")
@@ -125,6 +124,12 @@ def _check_labels(Y: Any, observed: Any) -> tuple[BoolArray, BoolArray]:
     return Y_bool, known
 
 
+def _names_of(Y: Any) -> Any:
+    """The columns of a data frame of labels; None where they are no names."""
+    names = list(getattr(Y, "columns", ()))
+    return np.array(names) if names and all(isinstance(name, str) for name in names) else None
+
+
 def _in_the_words_of_sklearn(Y: Any) -> str:
     try:
         values = np.asarray(Y.toarray() if sp.issparse(Y) else Y)
@@ -134,20 +139,3 @@ def _in_the_words_of_sklearn(Y: Any) -> str:
     if values.ndim == 1:
         return f". Only binary classification is supported. The type of the target is {kind or type_of_target(values)}."
     return f". Unknown label type: {kind}" if kind.startswith("continuous") else ""
-
-
-def _keeping_names(check: Callable[..., Any]) -> Callable[..., Any]:
-    """The same check; of a data frame of labels, its columns become `classes_`."""
-
-    @wraps(check)
-    def checked(self: LabelModel, X: Any, Y: Any, observed: Any, *, reset: bool = True, **options: Any) -> Any:
-        found = check(self, X, Y, observed, reset=reset, **options)
-        names = list(getattr(Y, "columns", ())) if reset else []
-        if names and all(isinstance(name, str) for name in names):
-            self.classes_ = np.array(names)
-        return found
-
-    return checked
-
-
-LabelModel._check_training = _keeping_names(LabelModel._check_training)  # type: ignore[method-assign]

@@ -25,16 +25,6 @@ from labelwise.posterior import LabelPosterior, MarginalPosterior
 C = 10.0  # of the default classifier, which then does well on rows of unit length
 
 
-def _or_weighted(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """The same `fit`, with weights of the rows if they are given."""
-
-    def fit_with_weights(self: BinaryRelevance, X: Any, Y: Any, observed: Any = None, sample_weight: Any = None) -> Any:
-        """Fit; `sample_weight` (n,) counts a row as so many. Features are prepared as without weights."""
-        return fit(self, X, Y, observed) if sample_weight is None else self._fit_weighted(X, Y, observed, sample_weight)
-
-    return fit_with_weights
-
-
 @dataclass(eq=False, repr=False)
 class BinaryRelevance(LabelModel):
     """One classifier per label, each fitted on the rows where its label was answered.
@@ -79,29 +69,16 @@ class BinaryRelevance(LabelModel):
     n_jobs: int | None = None
     random_state: Any = None
 
-    def fit(self, X: Any, Y: Any, observed: Any = None) -> Self:
+    def fit(self, X: Any, Y: Any, observed: Any = None, sample_weight: Any = None) -> Self:
+        """Fit; `sample_weight` (n,) counts a row as so many. Features are prepared as without weights."""
         check_choices(self, scale=("auto", "none"))
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)  # (n,)
+            observed = dense_labels(Y, observed)[1] & (weights > 0)[:, None]
+            weights = weights[observed.any(axis=1)]  # of the rows that are left
         X, Y, observed = self._check_training(X, Y, observed)
-        answers, positives = observed.sum(0), Y.sum(0)
-        self.base_rates_ = (positives + 0.5) / (answers + 1)
-        if (answers == 0).any():
-            self.base_rates_[answers == 0] = self.base_rates_[answers > 0].mean()
-        varies = (positives > 0) & (positives < answers)
-        if self.classifier is None:
-            self._fit_logistic(X, Y, observed, varies)
-        else:
-            self._fit_clones(_narrow(X), Y, observed, varies)
-        return self
-
-    fit = _or_weighted(fit)
-
-    def _fit_weighted(self, X: Any, Y: Any, observed: Any, sample_weight: Any) -> Self:
-        check_choices(self, scale=("auto", "none"))
-        weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)  # (n,)
-        answered = dense_labels(Y, observed)[1].any(axis=1) & (weights > 0)
-        mask = answered[:, None] & dense_labels(Y, observed)[1]
-        X, Y, observed = self._check_training(X, Y, mask)
-        strength = weights[answered, None] * observed  # (n, q)
+        strength = observed if weights is None else weights[:, None] * observed  # (n, q)
         answers, positives = strength.sum(0), (strength * Y).sum(0)
         self.base_rates_ = (positives + 0.5) / (answers + 1)
         if (answers == 0).any():
@@ -110,34 +87,23 @@ class BinaryRelevance(LabelModel):
         if self.classifier is None:
             self._fit_logistic(X, Y, strength, varies)  # a mask is a weight of 0 or 1
         else:
-            self._fit_weighted_clones(_narrow(X), Y, strength, varies)
+            self._fit_clones(_narrow(X), Y, strength, varies)
         return self
 
-    def _fit_weighted_clones(self, X: Any, Y: BoolArray, strength: FloatArray, varies: BoolArray) -> None:
-        template = clone(self.classifier)
-        if "random_state" in template.get_params(deep=False) and self.random_state is not None:
-            template.set_params(random_state=self.random_state)
-        name = f"{template.steps[-1][0]}__sample_weight" if hasattr(template, "steps") else "sample_weight"
-        self.classifiers_ = [None] * self.n_labels_
-        for j in np.flatnonzero(varies):
-            rows = strength[:, j] > 0
-            weight = {name: strength[rows, j]}
-            self.classifiers_[j] = clone(template).fit(X[rows], Y[rows, j].astype(int), **weight)
-
-    def _fit_logistic(self, X: Any, Y: BoolArray, observed: BoolArray, varies: BoolArray) -> None:
+    def _fit_logistic(self, X: Any, Y: BoolArray, strength: BoolArray | FloatArray, varies: BoolArray) -> None:
         self._scaling = learn_scaling(X, self.scale)
         self.coef_ = np.zeros((self.n_labels_, X.shape[1]))
         self.intercept_ = np.log(self.base_rates_ / (1 - self.base_rates_))
-        weights, intercepts = fit_logistic(self._scaling(X), Y[:, varies], observed[:, varies], C)
+        weights, intercepts = fit_logistic(self._scaling(X), Y[:, varies], strength[:, varies], C)
         self.coef_[varies], self.intercept_[varies] = weights.T, intercepts
 
-    def _fit_clones(self, X: Any, Y: BoolArray, observed: BoolArray, varies: BoolArray) -> None:
+    def _fit_clones(self, X: Any, Y: BoolArray, strength: BoolArray | FloatArray, varies: BoolArray) -> None:
         template = clone(self.classifier)
         if "random_state" in template.get_params(deep=False) and self.random_state is not None:
             template.set_params(random_state=self.random_state)
         fitted = iter(
             Parallel(n_jobs=self.n_jobs)(
-                delayed(_fit_label)(template, X, Y[:, j], observed[:, j]) for j in np.flatnonzero(varies)
+                delayed(_fit_label)(template, X, Y[:, j], strength[:, j]) for j in np.flatnonzero(varies)
             )
         )
         self.classifiers_ = [next(fitted) if learnt else None for learnt in varies]
@@ -190,8 +156,12 @@ def _narrow(X: Any) -> Any:
     return sp.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
 
 
-def _fit_label(template: Any, X: Any, y: BoolArray, answered: BoolArray) -> Any:
-    return clone(template).fit(X if answered.all() else X[answered], y[answered].astype(int))
+def _fit_label(template: Any, X: Any, y: BoolArray, strength: BoolArray | FloatArray) -> Any:
+    """A clone fitted on the rows with some strength; numbers are weights, which a pipeline hands to its last step."""
+    answered = strength > 0
+    name = f"{template.steps[-1][0]}__sample_weight" if hasattr(template, "steps") else "sample_weight"
+    weights = {} if strength.dtype == bool else {name: strength[answered]}
+    return clone(template).fit(X if answered.all() else X[answered], y[answered].astype(int), **weights)
 
 
 def _positive_probability(classifier: Any, X: Any) -> FloatArray:
