@@ -6,7 +6,7 @@ import getpass
 import re
 import signal
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from threading import Event, Timer
 from time import perf_counter
@@ -157,7 +157,7 @@ def patient_bars(seconds: float = 2.0) -> Iterator[Callable[[str, int, int], Non
 
 
 @contextmanager
-def waiting(doing: str, seconds: float = 2.0) -> Iterator[None]:
+def waiting(doing: str, seconds: float = 1.0) -> Iterator[None]:
     """Say on stderr what is being done, where it takes longer than this: a spinner, or a line where nobody watches."""
     spinner = errors.status(doing)
     timer = Timer(seconds, lambda: spinner.start() if errors.is_terminal else errors.print(f"{doing} …"))
@@ -169,6 +169,11 @@ def waiting(doing: str, seconds: float = 2.0) -> Iterator[None]:
         timer.cancel()
         timer.join()
         spinner.stop()
+
+
+def starting() -> AbstractContextManager[None]:
+    """Around what a command loads, which takes a second or two: a spinner where somebody watches."""
+    return waiting("starting") if errors.is_terminal else nullcontext()
 
 
 @contextmanager
@@ -265,7 +270,8 @@ def seconds(option: str, text: str | None) -> float | None:
 @contextmanager
 def opened(location: str, **options: str) -> Iterator[Project]:
     """A project; what goes wrong with it becomes one line and an exit code, with options as in `user_errors`."""
-    from labelwise.labelling import Project  # loaded when needed: it takes a second
+    with starting():
+        from labelwise.labelling import Project  # loaded when needed: it takes a second
 
     with user_errors(**options), Project(location) as project:
         yield project
@@ -274,7 +280,8 @@ def opened(location: str, **options: str) -> Iterator[Project]:
 @contextmanager
 def served(location: str) -> Iterator[ServedProject]:
     """The same, without anything to train with."""
-    from labelwise.labelling.served import ServedProject  # loaded when needed: it takes a second
+    with starting():
+        from labelwise.labelling.served import ServedProject  # loaded when needed: it takes a second
 
     with user_errors(), ServedProject(location) as project:
         yield project

@@ -23,6 +23,7 @@ from labelwise.cli._common import (
     listed,
     print_notice,
     seconds,
+    starting,
     user_errors,
     waiting,
 )
@@ -128,10 +129,11 @@ def new(
     labelwise new postgresql://me@server/tickets --items tickets.jsonl --text body --known tags
     ```
     """
-    from labelwise.data import with_vectors  # slow to import
-    from labelwise.labelling import Project, ProjectError, Settings  # slow, too
-    from labelwise.labelling.exchange.sources import PICTURES_FIELD, is_folder, read_label_list, read_pool
-    from labelwise.labelling.figures.wording import counted
+    with starting():
+        from labelwise.data import with_vectors  # slow to import
+        from labelwise.labelling import Project, ProjectError, Settings  # slow, too
+        from labelwise.labelling.exchange.sources import PICTURES_FIELD, is_folder, read_label_list, read_pool
+        from labelwise.labelling.figures.wording import counted
 
     with user_errors(labels="--known", label_names="--labels", **CSV):
         prices = {"read_cost": seconds("--read-cost", read_cost), "answer_cost": seconds("--answer-cost", answer_cost)}

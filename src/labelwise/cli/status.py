@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from labelwise.cli._common import AsJson, ProjectPlace, TargetF1, WorthAnHour, at_least_one, opened
+from labelwise.cli._common import AsJson, ProjectPlace, TargetF1, WorthAnHour, at_least_one, opened, waiting
 
 if TYPE_CHECKING:
     from labelwise.labelling.figures.status import Status
@@ -41,7 +41,8 @@ def status(
         at_least_one("--top", top)
         from labelwise.labelling.figures.status import status_of
 
-        now = status_of(found, target_f1=target_f1, worth_an_hour=worth_an_hour)
+        with waiting("estimating how good the labels are"):
+            now = status_of(found, target_f1=target_f1, worth_an_hour=worth_an_hour)
     if as_json:
         typer.echo(json.dumps(now.as_dict(), indent=2, ensure_ascii=False))
         return
@@ -65,7 +66,8 @@ def report(
     with opened(project) as found:
         from labelwise.labelling.figures.report import write_report
 
-        write_report(found, out, target_f1=target_f1, worth_an_hour=worth_an_hour)
+        with waiting(f"writing {out}"):
+            write_report(found, out, target_f1=target_f1, worth_an_hour=worth_an_hour)
     typer.echo(f"Report: {out}")
 
 
