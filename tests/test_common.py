@@ -10,6 +10,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_classifier_multioutput, parametrize_with_checks
+from sklearn.utils.validation import has_fit_parameter
 
 from joint_beliefs import JointBeliefs
 from labelwise import LabelGP, SemiSupervised, decisions, models, queries
@@ -21,6 +22,9 @@ ONE_DIMENSION = "hands over a one-dimensional target; a label set is a 0/1 matri
 ONE_TWO = "codes the two classes of its single column as 1 and 2; labels are 0 and 1"
 TWO_COLUMNS = "wants two probabilities for a single column; ours has one per label, that it is present"
 ABOVE_HALF = "wants the labels above one half from predict; ours gives the sets of the default decision"
+BY_NAME_Y = (
+    "calls fit(y=...); label sets are Y here. Weights are compared with repeated rows in models/test_scikit_learn.py"
+)
 KNOWN_GAPS = {
     "check_classifiers_classes": ONE_DIMENSION,
     "check_classifiers_train": ONE_DIMENSION,
@@ -32,8 +36,19 @@ KNOWN_GAPS = {
 }
 
 
+WEIGHT_GAPS = {  # of models that take weights
+    "check_sample_weights_pandas_series": ONE_TWO,
+    "check_sample_weights_not_an_array": ONE_TWO,
+    "check_sample_weights_shape": ONE_TWO,
+    "check_sample_weights_not_overwritten": ONE_TWO,
+    "check_sample_weight_equivalence_on_dense_data": BY_NAME_Y,
+    "check_sample_weight_equivalence_on_sparse_data": BY_NAME_Y,
+    "check_classifiers_one_label_sample_weights": ONE_DIMENSION,
+}
+
+
 def known_gaps(estimator) -> dict[str, str]:
-    return KNOWN_GAPS
+    return KNOWN_GAPS | (WEIGHT_GAPS if has_fit_parameter(estimator, "sample_weight") else {})
 
 
 LONG = ("label_mixture_gp", "model_average")  # make check alone shows all their manners

@@ -46,5 +46,5 @@ def test_the_first_rows_are_those_of_river():
 
 def test_without_river_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"pip install labelwise\[demo\]"):
+    with pytest.raises(ImportError, match="pip install 'river>="):
         load_yeast()

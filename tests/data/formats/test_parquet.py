@@ -1,7 +1,5 @@
 """Parquet tables."""
 
-import sys
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -92,9 +90,3 @@ def test_fields_of_mixed_types_are_refused(tmp_path):
     with pytest.raises(FormatError, match="the field 'x' of items does not fit one parquet type"):
         write(data, tmp_path / "x.parquet")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_missing_package_says_how_to_install_it(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r"pyarrow is needed for this: pip install labelwise\[io\]"):
-        read(tmp_path / "x.parquet")

@@ -298,8 +298,8 @@ def test_a_worker_waits_for_a_file_that_cannot_be_written(make, monkeypatch, sai
     worker.run(until=lambda: project.is_settled)
     assert project.is_settled
     assert sum("trying again" in line for line in told) == 3
-    failures = iter([1])
     project.tell(Answer("p0", SAID))
+    failures = iter([1])
     with pytest.raises(StoreError):
         worker.run(until=lambda: project.is_settled, patient=False)
 
