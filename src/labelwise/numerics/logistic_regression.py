@@ -88,8 +88,10 @@ class FeatureWeights:
         return V[:-1], V[-1]
 
 
-def fit_logistic(X: Any, Y: BoolArray, observed: BoolArray, C: float) -> tuple[FloatArray, FloatArray]:
+def fit_logistic(X: Any, Y: BoolArray, observed: BoolArray | FloatArray, C: float) -> tuple[FloatArray, FloatArray]:
     """Weights (d, q) and intercepts (q,) of one logistic regression per label, each on the rows it was answered on.
+
+    `observed` may also have weights: how often a row counts for a label.
 
     >>> X, Y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([[0, 0, 1, 1]], dtype=bool).T
     >>> weights, intercepts = fit_logistic(X, Y, np.ones_like(Y), C=10.0)
