@@ -25,7 +25,7 @@ from labelwise.models import CompressedLabelGP as CompressedLabelGP
 from labelwise.models import CooccurrenceFactors as CooccurrenceFactors
 from labelwise.models import CooccurrenceTransfer as CooccurrenceTransfer
 from labelwise.models import HintedModel as HintedModel
-from labelwise.models import KnownLabels as KnownLabels
+from labelwise.models import KnownLabelScorer as KnownLabelScorer
 from labelwise.models import LabelGP as LabelGP
 from labelwise.models import LabelMixtureGP as LabelMixtureGP
 from labelwise.models import LatentFactors as LatentFactors

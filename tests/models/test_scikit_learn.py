@@ -93,7 +93,7 @@ def test_f1_of_known_labels_is_that_of_scikit_learn_where_all_are(problem, avera
     X, Y = problem
     model = lw.BinaryRelevance().fit(X[:60], Y[:60])
     expected = f1_score(Y[60:], model.predict(X[60:]), average=average, zero_division=0)
-    assert lw.KnownLabels(f"f1_{average}")(model, X[60:], Y[60:]) == pytest.approx(expected)
+    assert lw.KnownLabelScorer(f"f1_{average}")(model, X[60:], Y[60:]) == pytest.approx(expected)
 
 
 def test_unknown_labels_are_passed_over(problem):
@@ -103,23 +103,23 @@ def test_unknown_labels_are_passed_over(problem):
     model = lw.BinaryRelevance().fit(X[:60], Y[:60])
     p, predicted = model.predict_proba(X), model.predict(X)
     micro = f1_score(Y[known], predicted[known])
-    assert lw.KnownLabels()(model, X, holes) == pytest.approx(micro)
-    assert lw.KnownLabels()(model, X, Y, observed=known) == pytest.approx(micro)
+    assert lw.KnownLabelScorer()(model, X, holes) == pytest.approx(micro)
+    assert lw.KnownLabelScorer()(model, X, Y, observed=known) == pytest.approx(micro)
     macro = np.mean([f1_score(Y[known[:, j], j], predicted[known[:, j], j]) for j in range(4)])
-    assert lw.KnownLabels("f1_macro")(model, X, holes) == pytest.approx(macro)
+    assert lw.KnownLabelScorer("f1_macro")(model, X, holes) == pytest.approx(macro)
     precision = np.mean([average_precision_score(Y[known[:, j], j], p[known[:, j], j]) for j in range(4)])
-    assert lw.KnownLabels("average_precision")(model, X, holes) == pytest.approx(precision)
-    assert lw.KnownLabels("neg_log_loss")(model, X, holes) == pytest.approx(-log_loss(Y[known], p[known]))
+    assert lw.KnownLabelScorer("average_precision")(model, X, holes) == pytest.approx(precision)
+    assert lw.KnownLabelScorer("neg_log_loss")(model, X, holes) == pytest.approx(-log_loss(Y[known], p[known]))
     with pytest.raises(ValueError, match="nothing to judge by"):
-        lw.KnownLabels()(model, X, np.full(Y.shape, np.nan))
+        lw.KnownLabelScorer()(model, X, np.full(Y.shape, np.nan))
     with pytest.raises(ValueError, match="metric must be one of"):
-        lw.KnownLabels("f1")
+        lw.KnownLabelScorer("f1")
 
 
 def test_a_search_over_parameters_with_unknown_labels(problem):
     X, Y = problem
     holes = np.where(np.random.default_rng(3).random(Y.shape) < 0.7, Y.astype(float), np.nan)
-    search = GridSearchCV(lw.BinaryRelevance(), {"scale": ["auto", "none"]}, scoring=lw.KnownLabels(), cv=KFold(2))
+    search = GridSearchCV(lw.BinaryRelevance(), {"scale": ["auto", "none"]}, scoring=lw.KnownLabelScorer(), cv=KFold(2))
     assert 0.5 < search.fit(X, holes).best_score_ <= 1
 
 

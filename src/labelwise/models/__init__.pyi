@@ -13,7 +13,7 @@ from labelwise.models.hinted import HintedModel as HintedModel
 from labelwise.models.label_gp.model import LabelGP as LabelGP
 from labelwise.models.mixture.model import LabelMixtureGP as LabelMixtureGP
 from labelwise.models.online.model import OnlineBayes as OnlineBayes
-from labelwise.models.scoring import KnownLabels as KnownLabels
+from labelwise.models.scoring import KnownLabelScorer as KnownLabelScorer
 from labelwise.models.semi_supervised import BlockModel as BlockModel
 from labelwise.models.semi_supervised import SemiSupervised as SemiSupervised
 from labelwise.models.targets.model import OrthogonalTargetGP as OrthogonalTargetGP

@@ -15,7 +15,7 @@ METRICS = ("f1_micro", "f1_macro", "f1_samples", "average_precision", "neg_log_l
 
 
 @dataclass(frozen=True)
-class KnownLabels:
+class KnownLabelScorer:
     """A scorer for `cross_val_score`, `GridSearchCV` and the like: labels that are NaN in Y are passed over.
 
     Give a splitter as `cv`, such as `KFold(5)`: a number makes scikit-learn look at Y, and it refuses NaN there.
@@ -32,7 +32,7 @@ class KnownLabels:
     >>> from sklearn.model_selection import KFold, cross_val_score
     >>> X = np.arange(12.0)[:, None]
     >>> Y = np.where(np.arange(12) % 5 == 0, np.nan, X[:, 0] % 2)[:, None]  # some labels are not known
-    >>> scores = cross_val_score(lw.BinaryRelevance(), X, Y, scoring=KnownLabels("f1_micro"), cv=KFold(2))
+    >>> scores = cross_val_score(lw.BinaryRelevance(), X, Y, scoring=KnownLabelScorer("f1_micro"), cv=KFold(2))
     >>> scores.shape
     (2,)
     """
