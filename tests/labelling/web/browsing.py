@@ -128,6 +128,11 @@ class LabellingTab:
             self.wait_until_keys_count()
             self.page.keyboard.press(key)
 
+    def leave_dialog(self) -> None:
+        """Close what is open over the page, and see the cursor back in the search box: the browser says so a moment later."""
+        self.page.keyboard.press("Escape")
+        self.page.wait_for_function("() => document.activeElement.id === 'search'")
+
     def wait_for_saved(self, number: int) -> None:
         self.page.wait_for_selector(f'#saved[data-state="saved"][data-saved="{number}"]')
 

@@ -382,7 +382,7 @@ def test_what_a_label_means_is_shown_and_it_may_have_a_key_of_its_own(context, m
     assert tab.page.inner_text("#own-key-trouble") == "“s” does something already: skip."
     tab.page.fill("#own-key", "w")
     tab.page.press("#own-key", "Tab")
-    tab.page.keyboard.press("Escape")
+    tab.leave_dialog()
     tab.press("Escape", "Alt+w")
     assert chosen(tab) == ["wheel"]
     tab.press("Enter")
@@ -400,7 +400,7 @@ def test_single_keys_are_switched_off_and_changed(context, many):
     item, first = tab.item, found(tab)[0]
     tab.press("?")
     tab.page.uncheck("#single-keys")
-    tab.page.keyboard.press("Escape")
+    tab.leave_dialog()
     tab.press("1")  # text, as every character is now
     assert chosen(tab) == [] and tab.page.input_value("#search") == "1"
     tab.press("Escape", "Escape", "a", "s", "z", "m", "2")
@@ -416,7 +416,7 @@ def test_single_keys_are_switched_off_and_changed(context, many):
     )
     accept.fill("!")
     accept.press("Tab")
-    tab.page.keyboard.press("Escape")
+    tab.leave_dialog()
     tab.press("Escape", "a")
     assert chosen(tab) == []
     tab.press("!", "Enter")
