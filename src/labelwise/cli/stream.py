@@ -103,7 +103,8 @@ def train(
     labelwise stream train clicks.parquet --model clicks.npz --independent --threads 4 --test held-out.parquet
     ```
     """
-    from labelwise.streams import StreamPlan, score_stream, train_stream  # seconds of start-up
+    from labelwise.streams.predict import score_stream  # seconds of start-up
+    from labelwise.streams.train import StreamPlan, train_stream
 
     reading = _given(format=format, labels=_names(labels), text=text, features=features and listed(features), id=id)
     reading |= _given(label_names=label_names, one_based=one_based or None, one_based_labels=one_based_labels or None)
@@ -170,7 +171,7 @@ def predict(
     labelwise stream predict new.jsonl.gz --model tickets.npz --out new.csv --decision threshold:0.3 --top 5
     ```
     """
-    from labelwise.streams import predict_stream  # seconds of start-up
+    from labelwise.streams.predict import predict_stream  # seconds of start-up
 
     reading = _given(format=format, text=text, features=features and listed(features), id=id, limit=limit)
     reading |= _given(one_based=one_based or None, batch=batch)

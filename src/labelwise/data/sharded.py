@@ -113,15 +113,10 @@ class ParquetShard:
 
 
 @dataclass(frozen=True, eq=False)
-class WideShard:
-    """A shard with more columns behind its own, which are in memory."""
+class OtherColumns:
+    """A shard seen with other columns, of the same kind of numbers."""
 
     shard: Shard
-    more: sp.csr_array  # (n, k)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return (self.shard.shape[0], self.shard.shape[1] + int(self.more.shape[1]))
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -130,6 +125,17 @@ class WideShard:
     @property
     def is_sparse(self) -> bool:
         return self.shard.is_sparse
+
+
+@dataclass(frozen=True, eq=False)
+class WideShard(OtherColumns):
+    """A shard with more columns behind its own, which are in memory."""
+
+    more: sp.csr_array  # (n, k)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (self.shard.shape[0], self.shard.shape[1] + int(self.more.shape[1]))
 
     def rows(self, rows: Rows) -> Any:
         own, more = self.shard.rows(rows), self.more[rows].astype(self.dtype)
@@ -139,23 +145,14 @@ class WideShard:
 
 
 @dataclass(frozen=True, eq=False)
-class ChosenColumns:
+class ChosenColumns(OtherColumns):
     """Some columns of a shard."""
 
-    shard: Shard
     columns: IndexArray  # (k,)
 
     @property
     def shape(self) -> tuple[int, int]:
         return (self.shard.shape[0], self.columns.size)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.shard.dtype
-
-    @property
-    def is_sparse(self) -> bool:
-        return self.shard.is_sparse
 
     def rows(self, rows: Rows) -> Any:
         return self.shard.rows(rows)[:, self.columns]

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from labelwise.labelling.errors import ProjectError
 from labelwise.labelling.people import check_person
 from labelwise.labelling.store import Store
-from labelwise.labelling.store.items import item_ids
-from labelwise.labelling.store.notes import add_note, answer_note, read_notes, reopen_note
+from labelwise.labelling.store.items import add_note, answer_note, item_ids, read_notes, reopen_note
 
 KINDS = {
     "note": "a note",

@@ -87,6 +87,6 @@ def test_round_trip(tmp_path, assert_same, sparse):
 
 def test_fields_of_mixed_types_are_refused(tmp_path):
     data = LabelData.from_arrays([[1.0], [2.0]], [[1], [0]], items=[{"x": 1}, {"x": "one"}])
-    with pytest.raises(FormatError, match="the field 'x' of items does not fit one parquet type"):
+    with pytest.raises(FormatError, match="the field 'x' of items does not fit one type"):
         write(data, tmp_path / "x.parquet")
     assert list(tmp_path.iterdir()) == []

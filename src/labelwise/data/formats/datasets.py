@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from labelwise.data.errors import FormatError
-from labelwise.data.formats.parquet import column_values, pyarrow, valid_parquet
+from labelwise.data.formats.parquet import arrow_table, column_values, pyarrow, valid_parquet
 from labelwise.data.formats.table.layout import RawTable, TableLayout
-from labelwise.data.formats.table.reader import to_columns, to_data
+from labelwise.data.formats.table.reader import to_data
 from labelwise.files import AnyPath, replacing, write_text
 from labelwise.records import LabelData
 
@@ -61,19 +60,12 @@ def read(path: AnyPath, *, split: str | None = None, **layout: Any) -> LabelData
 
 def write(data: LabelData, path: AnyPath, **columns: Any) -> None:
     """Write a folder that `datasets.load_from_disk` opens; see `to_columns` for the options and the columns."""
-    arrow, _ = pyarrow()
     import pyarrow.ipc as ipc  # loaded when it is needed
 
     folder = Path(path)
     if folder.exists() and not is_dataset(folder):
         raise FormatError("this is there already, and is no dataset; choose another name", path)
-    table = to_columns(data, path, **columns)
-    kind = arrow.int8() if table.list_column is None else arrow.list_(arrow.string())
-    X = table.X.toarray() if sp.issparse(table.X) else np.asarray(table.X)
-    arrays = {name: _array(arrow, name, column, path) for name, column in table.fields.items()}
-    arrays |= {name: arrow.array(X[:, k]) for k, name in enumerate(table.feature_names)}
-    arrays |= {name: arrow.array(column, kind) for name, column in table.answers.items()}
-    whole = arrow.table(arrays)
+    whole = arrow_table(data, path, **columns)
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(folder / ARROW) as part, open(part, "wb") as raw, ipc.new_stream(raw, whole.schema) as stream:
         stream.write_table(whole)
@@ -83,13 +75,6 @@ def write(data: LabelData, path: AnyPath, **columns: Any) -> None:
     state: dict[str, Any] = {"_data_files": [{"filename": ARROW}], "_fingerprint": mark, "_split": None}
     state |= {"_format_columns": None, "_format_kwargs": {}, "_format_type": None, "_output_all_columns": False}
     write_text(folder / STATE, json.dumps(state, indent=1))
-
-
-def _array(arrow: Any, name: str, column: list[Any], path: AnyPath) -> Any:
-    try:
-        return arrow.array(column)
-    except arrow.ArrowException as error:
-        raise FormatError(f"the field {name!r} of items does not fit one Arrow type: {error}", path) from None
 
 
 def _feature(field: Any, path: AnyPath) -> dict[str, Any]:

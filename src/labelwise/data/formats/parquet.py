@@ -41,16 +41,22 @@ def read(path: AnyPath, **layout: Any) -> LabelData:
 
 def write(data: LabelData, path: AnyPath, **columns: Any) -> None:
     """Write a parquet table; see `to_columns` for the options and the columns."""
-    arrow, parquet = pyarrow()
     _refuse_compression(path)
+    table = arrow_table(data, path, **columns)
+    with writing(path) as file:
+        pyarrow()[1].write_table(table, file)
+
+
+def arrow_table(data: LabelData, path: AnyPath, **columns: Any) -> Any:
+    """The Arrow table of a data set; see `to_columns` for the options and the columns."""
+    arrow = pyarrow()[0]
     table = to_columns(data, path, **columns)
     kind = arrow.int8() if table.list_column is None else arrow.list_(arrow.string())
     X = table.X.toarray() if sp.issparse(table.X) else np.asarray(table.X)
     arrays = {name: _array(arrow, name, column, path) for name, column in table.fields.items()}
     arrays |= {name: arrow.array(X[:, k]) for k, name in enumerate(table.feature_names)}
     arrays |= {name: arrow.array(column, kind) for name, column in table.answers.items()}
-    with writing(path) as file:
-        parquet.write_table(arrow.table(arrays), file)
+    return arrow.table(arrays)
 
 
 @contextmanager
@@ -72,7 +78,7 @@ def _array(arrow: Any, name: str, column: list[Any], path: AnyPath) -> Any:
     try:
         return arrow.array(column)
     except arrow.ArrowException as error:
-        raise FormatError(f"the field {name!r} of items does not fit one parquet type: {error}", path) from None
+        raise FormatError(f"the field {name!r} of items does not fit one type: {error}", path) from None
 
 
 def _check_names(names: list[str], path: AnyPath) -> None:

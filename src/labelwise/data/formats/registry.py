@@ -9,8 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from labelwise._lazy import Registry
-from labelwise.data.formats import csv, datasets, jsonl, parquet, shards, spacy, xlsx, xmc
+from labelwise._lazy import LateModule, Registry
+from labelwise.data.formats import csv, datasets, jsonl, parquet, xmc
 from labelwise.data.formats.arff import files as arff
 from labelwise.data.formats.arff import meka, mulan
 from labelwise.data.formats.streaming import Position, Span, Stream
@@ -29,10 +29,10 @@ BUILT_IN: dict[str, ModuleType] = {
     "xmc": xmc,
     "mulan": mulan,
     "meka": meka,
-    "shards": shards,
-    "xlsx": xlsx,
+    "shards": LateModule("labelwise.data.formats.shards"),
+    "xlsx": LateModule("labelwise.data.formats.xlsx"),
     "datasets": datasets,
-    "spacy": spacy,
+    "spacy": LateModule("labelwise.data.formats.spacy"),
 }
 BY_NAME = Registry(BUILT_IN, "labelwise.formats", lambda entry: entry.load())  # each a module
 NAME_BY_SUFFIX = {
