@@ -6,7 +6,8 @@ The path of docs/tag-my-documents.md on a machine that has Python and a browser:
 environment, `pip install`, the demo, a project from a csv file of made-up tickets, 30 answers on the real page in
 Chromium, predictions for other tickets, and the export. Every command runs in a terminal of its own, so it shows what a
 person would see. A wait is silent where nothing new appears on screen for more than two seconds: of commands any output
-counts, on the page the next item. Waits of `pip` are not ours: they are told, but not counted.
+counts, on the page a line that says what it waits for, and the next item. Waits of `pip` are not ours: they are told,
+but not counted.
 
 The last line printed is one JSON object: `minutes_to_first_answer`, `minutes` in all, `silent_waits` (what, seconds),
 `wrong_answers` (stored otherwise than pressed), and the seconds of each step. `--quick` answers five and leaves out the
@@ -156,9 +157,12 @@ def main() -> None:
                 browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
                 page = browser.new_page(viewport={"width": 1280, "height": 800})
                 start = time.perf_counter()
-                page.goto(address[0])
+                page.goto(address[0], wait_until="commit")
+                page.wait_for_selector("#waiting:not([hidden]):not(:empty), html[data-ready]", timeout=120_000)
+                seen = time.perf_counter()
+                terminal.note("the page", seen - start)
                 page.wait_for_selector("html[data-ready]", timeout=120_000)
-                terminal.note("the first item", time.perf_counter() - start)
+                terminal.note("the first item", time.perf_counter() - seen)
                 terminal.steps["the first item"] = round(time.perf_counter() - start, 1)
                 pressed, first = label(page, truth, 5 if options.quick else 30, terminal)
                 browser.close()

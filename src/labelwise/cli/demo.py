@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from labelwise.cli._common import at_least_one, progress_bars, stoppable, user_errors
+from labelwise.cli._common import at_least_one, progress_bars, starting, stoppable, user_errors
 
 if TYPE_CHECKING:
     from labelwise.records import LabelData
@@ -45,7 +45,8 @@ def demo(
     if project is not None:
         _make_projects(project)
         return
-    from labelwise.studies.demo import run_demo  # seconds of start-up
+    with starting():
+        from labelwise.studies.demo import run_demo  # seconds of start-up
 
     with user_errors():
         out.mkdir(parents=True, exist_ok=True)
