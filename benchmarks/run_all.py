@@ -9,8 +9,9 @@ from the beginning, which takes hours: it runs only if it is named.
 
 Each result says which code it measured: the version, the commit, and a hash of every source file of labelwise and of
 this folder that the benchmark or one of its child processes loaded. stale.py lists the results whose code has changed.
-A benchmark that keeps finished runs in runs/NAME takes them as they are, whatever code made them. If that folder is
-there at the start, the result says so (`earlier_runs`). Delete it to measure everything with the present code.
+A benchmark that keeps finished runs in runs/NAME takes them as they are, whatever code made them. So twelve of those
+that are there at the start, drawn by chance, are done again. If one comes out otherwise, nothing is saved: delete the
+folder to measure everything with the present code. The result says how many were there and how many came out the same.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ import argparse
 import json
 import os
 import platform
+import random
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -36,6 +39,7 @@ LIBRARIES = ("labelwise", "numpy", "scipy", "scikit-learn", "numba", "pandas", "
 NO_BENCHMARKS = ("run_all", "stale")
 PAPER = "reproduce_"  # a name that begins so is a paper's
 REPRODUCE = "import sys; from labelwise.cli import main; sys.argv[0] = 'labelwise'; main()"
+REPEATED = 12  # kept runs that are done again
 LONGEST_HOURS = 4  # for one benchmark; fifty people label for half an hour on each database
 
 
@@ -93,11 +97,7 @@ def command_of(name: str, folder: Path, scratch: Path, quick: bool) -> list[str]
 def run(name: str, folder: Path, quick: bool) -> dict[str, Any]:
     """Run one benchmark and return its record; RuntimeError says why there is none."""
     facts, start, started = machine(), time.perf_counter(), time.time()
-    kept = folder.parent / "runs" / name
-    earlier = kept.is_dir() and not quick
-    if earlier:
-        print(f"{name} may take over runs of earlier code: {kept} is there", file=sys.stderr, flush=True)
-    with recording(folder) as (environment, notes):
+    with recording(folder) as (environment, notes), some_again(folder.parent / "runs" / name, quick) as earlier:
         figures = figures_of(command_of(name, folder, notes.parent, quick), environment)
         loaded = {*notes.read_text(encoding="utf-8").splitlines()}
     script = folder / f"{name}.py"
@@ -105,6 +105,33 @@ def run(name: str, folder: Path, quick: bool) -> dict[str, Any]:
     code = {"version": version_of("labelwise"), **commit_of(folder), "earlier_runs": earlier, "sources": sources}
     record = {"benchmark": name, "quick": quick, "seconds": round(time.perf_counter() - start, 1), "machine": facts}
     return record | (figures if name.startswith(PAPER) else {"figures": figures}) | {"code": code}
+
+
+@contextmanager
+def some_again(kept: Path, quick: bool) -> Iterator[dict[str, int]]:
+    """Take some kept runs away, so that they are done again; what is yielded says in the end how many came out the same.
+
+    RuntimeError where one did not. Those that were not done again are put back.
+    """
+    runs = [] if quick else sorted(kept.glob("*.json"))
+    earlier = {"there": len(runs), "again": 0, "same": 0}
+    if not runs:
+        yield earlier
+        return
+    print(f"{kept} has {len(runs)} runs of earlier code", file=sys.stderr, flush=True)
+    before = {run: run.read_bytes() for run in random.sample(runs, min(REPEATED, len(runs)))}
+    for run in before:
+        run.unlink()
+    try:
+        yield earlier
+    finally:
+        after = {run: run.read_bytes() for run in before if run.exists()}
+        for run, content in before.items():
+            run.write_bytes(content)
+    otherwise = [run.name for run, content in after.items() if content != before[run]]
+    earlier |= {"again": len(after), "same": len(after) - len(otherwise)}
+    if otherwise:
+        raise RuntimeError(f"kept runs come out otherwise with this code: {', '.join(otherwise)}; delete {kept}")
 
 
 def figures_of(command: list[str], environment: dict[str, str]) -> dict[str, Any]:

@@ -25,6 +25,8 @@ def stale(folder: Path) -> dict[str, str]:
         code = json.loads(path.read_text(encoding="utf-8")).get("code")
         if code is None:
             found[path.stem] = "it does not say which code it measured"
+        elif code.get("earlier_runs") is True:
+            found[path.stem] = "it took over runs of earlier code, and none was done again"
         elif behind := changed(code["sources"], folder, code.get("commit", "")):
             more = ", ..." if len(behind) > MAX_NAMES else ""
             share = f"{len(behind)} of {len(code['sources'])} files changed"

@@ -95,15 +95,43 @@ def test_a_result_says_which_code_it_measured(measured):
     assert stale.stale(measured) == {}
 
 
-def test_a_result_says_that_there_were_runs_of_earlier_code(tmp_path, capfd):
-    (tmp_path / "made").mkdir()
-    (tmp_path / "made" / "long.py").write_text("print('{}')", encoding="utf-8")
-    for there in (False, True):
-        assert run_all.main([], tmp_path / "made") == 0
-        saved = json.loads((tmp_path / "made" / "results" / "long.json").read_text(encoding="utf-8"))
-        assert saved["code"]["earlier_runs"] is there
-        assert ("long may take over runs of earlier code" in capfd.readouterr().err) is there
-        (tmp_path / "runs" / "long").mkdir(parents=True, exist_ok=True)
+LONG = """
+from pathlib import Path
+for number in range(20):
+    kept = Path(__file__).parents[1] / "runs" / "long" / f"{number}.json"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    if not kept.exists():
+        kept.write_text(str(number * FACTOR))
+print("{}")
+"""
+
+
+def test_some_kept_runs_are_done_again_and_none_may_come_out_otherwise(tmp_path, capfd):
+    made, kept = tmp_path / "made", tmp_path / "runs" / "long"
+    made.mkdir()
+    for factor, there in ((2, 0), (2, 20), (3, 20)):
+        (made / "long.py").write_text(LONG.replace("FACTOR", str(factor)), encoding="utf-8")
+        assert run_all.main([], made) == (factor == 3)
+        saved = json.loads((made / "results" / "long.json").read_text(encoding="utf-8"))
+        assert factor == 3 or saved["code"]["earlier_runs"] == {
+            "there": there,
+            "again": 12 * (there > 0),
+            "same": 12 * (there > 0),
+        }
+        assert [(kept / f"{number}.json").read_text() for number in range(20)] == [
+            str(2 * number) for number in range(20)
+        ]
+    shown = capfd.readouterr().err
+    assert "long failed: kept runs come out otherwise with this code: " in shown and f"; delete {kept}" in shown
+    assert saved["code"]["earlier_runs"]["same"] == 12, "what was saved before stays"
+
+
+def test_a_result_of_earlier_runs_that_were_not_done_again_is_stale(measured):
+    path = measured / "results" / "speed.json"
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    saved["code"]["earlier_runs"] = True
+    path.write_text(json.dumps(saved), encoding="utf-8")
+    assert stale.stale(measured) == {"speed": "it took over runs of earlier code, and none was done again"}
 
 
 def test_a_result_is_stale_once_its_code_has_changed(measured, capsys):
