@@ -109,7 +109,7 @@ def run(name: str, folder: Path, quick: bool) -> dict[str, Any]:
 
 @contextmanager
 def some_again(kept: Path, quick: bool) -> Iterator[dict[str, int]]:
-    """Take some kept runs away, so that they are done again; what is yielded says in the end how many came out the same.
+    """Take some kept runs away, so that they are done again; what is yielded says in the end how many were the same.
 
     RuntimeError where one did not. Those that were not done again are put back.
     """

@@ -129,7 +129,7 @@ class LabellingTab:
             self.page.keyboard.press(key)
 
     def leave_dialog(self) -> None:
-        """Close what is open over the page, and see the cursor back in the search box: the browser says so a moment later."""
+        """Close what is open over the page, and wait for the cursor in the search box: it comes a moment later."""
         self.page.keyboard.press("Escape")
         self.page.wait_for_function("() => document.activeElement.id === 'search'")
 
