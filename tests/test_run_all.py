@@ -97,12 +97,12 @@ def test_a_result_says_which_code_it_measured(measured):
 
 LONG = """
 from pathlib import Path
-for number in range(20):
+for number in range(DONE):
     kept = Path(__file__).parents[1] / "runs" / "long" / f"{number}.json"
     kept.parent.mkdir(parents=True, exist_ok=True)
     if not kept.exists():
         kept.write_text(str(number * FACTOR))
-print("{}")
+print('{"runs": %d}' % len(list(kept.parent.iterdir())))
 """
 
 
@@ -110,7 +110,7 @@ def test_some_kept_runs_are_done_again_and_none_may_come_out_otherwise(tmp_path,
     made, kept = tmp_path / "made", tmp_path / "runs" / "long"
     made.mkdir()
     for factor, there in ((2, 0), (2, 20), (3, 20)):
-        (made / "long.py").write_text(LONG.replace("FACTOR", str(factor)), encoding="utf-8")
+        (made / "long.py").write_text(LONG.replace("FACTOR", str(factor)).replace("DONE", "20"), encoding="utf-8")
         assert run_all.main([], made) == (factor == 3)
         saved = json.loads((made / "results" / "long.json").read_text(encoding="utf-8"))
         assert factor == 3 or saved["code"]["earlier_runs"] == {
@@ -124,6 +124,17 @@ def test_some_kept_runs_are_done_again_and_none_may_come_out_otherwise(tmp_path,
     shown = capfd.readouterr().err
     assert "long failed: kept runs come out otherwise with this code: " in shown and f"; delete {kept}" in shown
     assert saved["code"]["earlier_runs"]["same"] == 12, "what was saved before stays"
+
+
+def test_kept_runs_that_are_not_done_again_stay_among_the_figures(tmp_path):
+    made = tmp_path / "made"
+    made.mkdir()
+    for done in (20, 10):
+        (made / "long.py").write_text(LONG.replace("FACTOR", "2").replace("DONE", str(done)), encoding="utf-8")
+        assert run_all.main([], made) == 0
+        saved = json.loads((made / "results" / "long.json").read_text(encoding="utf-8"))
+        assert saved["figures"] == {"runs": 20}
+    assert 2 <= saved["code"]["earlier_runs"]["again"] <= 10
 
 
 def test_a_result_of_earlier_runs_that_were_not_done_again_is_stale(measured):
