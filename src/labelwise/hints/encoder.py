@@ -24,6 +24,18 @@ class Encoder:
     """The cosine between an item's vector and that of the label's text: its name, description and other words.
 
     It has something to say where a block of vectors has the name of an encoder that is at hand.
+
+    Examples
+    --------
+    >>> import labelwise as lw
+    >>> class Letters:
+    ...     def encode(self, texts):
+    ...         return np.array([[text.count("a"), text.count("o")] for text in texts], dtype=float)
+    >>> texts = ["a black cat", "good old dog"]
+    >>> data = lw.LabelData.from_arrays([[0.0], [0.0]], label_names=["cat", "dog"], items=texts)
+    >>> data = lw.data.with_encoded(data, Letters(), None)
+    >>> lw.hints.learn_hints(data, [Encoder()])(data.X)[0].argmax(axis=1)  # which label suits an item best
+    array([0, 1])
     """
 
     kind = "vectors"

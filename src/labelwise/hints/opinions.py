@@ -22,6 +22,14 @@ class OpinionHint:
 
     The score is 2 s − 1 of what the source says, from −1 for no to 1 for yes. It says nothing of the items and labels
     that it left out.
+
+    Examples
+    --------
+    >>> import labelwise as lw
+    >>> data = lw.LabelData.from_arrays([[0.0], [1.0], [2.0]], item_ids=["a", "b", "c"], label_names=["cat"])
+    >>> data = data.with_opinions("rules", {"a": {"cat": 0.9}, "b": {"cat": 0.2}})
+    >>> lw.hints.learn_hints(data, [OpinionHint()])(data.X)[0, :, 0]  # standardised; nothing is said of "c"
+    array([ 1., -1.,  0.])
     """
 
     kind: ClassVar[str] = OPINIONS

@@ -24,6 +24,16 @@ class Semantics:
     An item that never uses the word "football" is close to it where it has the words that football goes with. The axes
     are those of a latent semantic analysis of the pool. A label's place is Σ w idf v over its words, with v the word's
     row of V Σ. It is found without any answer and without any text from elsewhere.
+
+    Examples
+    --------
+    >>> import labelwise as lw
+    >>> words = ["football", "goal", "vote"]
+    >>> X = [[1, 1, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [0, 0, 2], [0, 0, 1]]
+    >>> data = lw.LabelData.from_arrays(X, label_names=["football"], feature_names=words)
+    >>> scores = lw.hints.learn_hints(data, [Semantics()])(data.X)[0, :, 0]
+    >>> bool(scores[2] > scores[3])  # "goal" goes with "football", "vote" does not
+    True
     """
 
     def fit(self, pool: PoolWords, labels: Sequence[Label]) -> FittedSemantics:

@@ -20,7 +20,16 @@ AGAIN = Retry(total=3, backoff_factor=0.2, status_forcelist=(503,), allowed_meth
 
 
 class ClientError(ProjectError):
-    """What the server refused: its status and, as the message, what it said."""
+    """What the server refused: its status and, as the message, what it said. The status is 0 if there is no server.
+
+    Examples
+    --------
+    >>> try:
+    ...     raise ClientError(403, "this token may not answer")
+    ... except ClientError as error:
+    ...     print(error.status, error)
+    403 this token may not answer
+    """
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -32,6 +41,13 @@ class AskedQuestion:
     """A question that is yours until `expires_at` (seconds since 1970): an item, and the labels that are open.
 
     `labels` has their believed probabilities, None where there is none or it must not be seen.
+
+    Examples
+    --------
+    >>> labels = {"billing": 0.8, "login": None}
+    >>> question = AskedQuestion("a1b2", "ticket 7", labels, "Charged twice", {}, "strategy", 1_700_000_000.0)
+    >>> [label for label, p in question.labels.items() if p is not None and p > 0.5]
+    ['billing']
     """
 
     lease: str
@@ -45,7 +61,13 @@ class AskedQuestion:
 
 @dataclass(frozen=True)
 class SavedAnswer:
-    """An answer that is on disk, by its number; `undo` takes it."""
+    """An answer that is on disk, by its number; `undo` takes it back. `notices` are what a person should be told of it.
+
+    Examples
+    --------
+    >>> SavedAnswer(event=12, notices=()).event
+    12
+    """
 
     event: int
     notices: tuple[str, ...]

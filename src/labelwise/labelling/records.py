@@ -294,6 +294,13 @@ class Event:
     `values` maps label names to True, False, or None for unsure; `asked` is the one label that was asked about, or None
     where it was the whole item. `timing` is how long it took, where that was measured. `taken_back` is the number of
     the event that took it back, where that was looked up.
+
+    Examples
+    --------
+    >>> values = {"billing": True, "login": None}
+    >>> event = Event(1, 1_700_000_000.0, "ann", "answer", "ticket 7", None, "control", values)
+    >>> [label for label, value in event.values.items() if value is None]  # unsure
+    ['login']
     """
 
     id: int

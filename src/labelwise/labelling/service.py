@@ -78,6 +78,18 @@ class Service:
     store : Store
     settings : Settings
     clock : seconds since 1970
+
+    Examples
+    --------
+    >>> import tempfile, labelwise as lw
+    >>> data = lw.data.make_shapes(20, random_state=0).hide()
+    >>> with tempfile.TemporaryDirectory() as folder, lw.Project.create(f"{folder}/shapes.db", data) as project:
+    ...     project.refresh()  # makes the first questions
+    ...     lease = project.service.ask("ann")[0]
+    ...     project.service.skip(lease.token)  # somebody else may have it
+    ...     project.service.ask("ann")[0].question.item == lease.question.item
+    Receipt(event=1, notices=(), repeated=False)
+    False
     """
 
     def __init__(self, store: Store, settings: Settings, clock: Callable[[], float] = time.time) -> None:

@@ -98,7 +98,13 @@ def model_columns(X: Any, blocks: Sequence[Block]) -> Any:
 
 
 def join_columns(parts: Sequence[Any]) -> Any:
-    """Matrices side by side: csr where one of them is sparse, else dense."""
+    """Matrices side by side: csr where one of them is sparse, else dense.
+
+    >>> join_columns([np.array([[1.0]]), np.array([[2.0, 3.0]])])
+    array([[1., 2., 3.]])
+    >>> join_columns([np.array([[1.0]]), sp.csr_array([[0.0, 3.0]])]).format
+    'csr'
+    """
     if len(parts) == 1:
         return parts[0]
     if any(sp.issparse(part) for part in parts):

@@ -13,7 +13,12 @@ from labelwise.numerics.arrays import BoolArray
 
 
 def is_frame(values: Any) -> bool:
-    """Whether it is a data frame."""
+    """Whether it is a data frame.
+
+    >>> import pandas as pd
+    >>> is_frame(pd.DataFrame({"size": [1.0]})), is_frame([[1.0]])
+    (True, False)
+    """
     return hasattr(values, "columns") and hasattr(values, "index")
 
 

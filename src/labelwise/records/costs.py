@@ -396,6 +396,13 @@ class MeasuredTimes:
     words : (e,) of the item; NaN where it is not known
     answers : (e,) labels that were answered
     picked, accepted : (e,) labels picked by hand (keys, clicks, typing), and from suggestions
+
+    Examples
+    --------
+    >>> picked, none = np.array([3, 1]), np.zeros(2, dtype=int)
+    >>> times = MeasuredTimes(np.array([9.5, 2]), np.array(["item", "pair"]), np.full(2, 40.0), picked, picked, none)
+    >>> times.only(times.question == "pair").seconds
+    array([2.])
     """
 
     seconds: FloatArray
@@ -417,9 +424,7 @@ def learn_costs(times: MeasuredTimes, prior: Costs) -> Costs:
     is far off moves little. A price is that of the prior times two factors, both log-normal around 1: the person's
     speed, which all prices share, and one of its own. The most probable factors are found by Gauss-Newton steps with
     reweighting. Prices that were never seen follow the person's speed. Prices of labels, and of other units than
-    seconds, are not learnt.
-
-    Times that are no times (negative, zero, NaN) and questions of no known kind are left out.
+    seconds, are not learnt. Times that are no times (negative, zero, NaN) and questions of no known kind are left out.
 
     Examples
     --------

@@ -25,7 +25,7 @@ Features: TypeAlias = Any  # (n, d) float array, csr_array or rows in shards: sc
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelData:
-    """Items, their features, and their known labels.
+    """Items, their features, and their known labels. `LabelData.from_arrays` builds one from what users usually hold.
 
     Parameters
     ----------
@@ -41,8 +41,7 @@ class LabelData:
     items : tuple, or None
         What to show a person for each item: a text, a path, a mapping of fields.
     labels : tuple of Label
-        What the labels mean. They are put into the order of `label_names`; a label that is not among them has a name
-        and nothing else.
+        What the labels mean, in the order of `label_names`. A label that nobody described has only a name.
     blocks : tuple of Block
         Columns of X of different kinds: words, vectors, numbers, categories, opinions. Empty: all are of one kind.
         Models see every block but opinions, which only hints read.
@@ -50,15 +49,11 @@ class LabelData:
         Whether a label implies its parent (see `Label.parent`). Known labels are completed, a yes to those above, a no
         to those below; where both were said of an item, yes wins. Campaigns then keep to it.
 
-    `LabelData.from_arrays` builds one from what users usually hold.
-
     Examples
     --------
     >>> data = LabelData.from_arrays([[0.0, 1.0], [1.0, 0.0]], [[1, float("nan")], [0, 1]], label_names=["cat", "dog"])
-    >>> data.n_items, data.n_labels, data.n_observed
-    (2, 2, 3)
-    >>> data.hide().n_observed
-    0
+    >>> data.n_items, data.n_labels, data.n_observed, data.hide().n_observed
+    (2, 2, 3, 0)
     """
 
     X: Features
@@ -133,10 +128,8 @@ class LabelData:
         """Build from dense arrays, sparse matrices or data frames; NaN in a dense Y, or Y=None, means unknown.
 
         `labels` may be given in the place of `label_names`: `Label` records, mappings of their fields, or one mapping
-        of names to descriptions.
-
-        Entries of Y that `observed` hides are dropped. Ids and names that are not given come from data frames. Two data
-        frames must have the same index, because rows are matched by position.
+        of names to descriptions. Entries of Y that `observed` hides are dropped. Ids and names that are not given come
+        from data frames. Two data frames must have the same index, because rows are matched by position.
         """
         described = None if labels is None else as_labels(labels)
         if described is not None:
@@ -211,10 +204,7 @@ class LabelData:
         )
 
     def word_counts(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
-        """(r,) words a person reads of the items at these positions: in a text, or in the texts of its fields.
-
-        NaN where an item is nothing to read, or nothing is there to show.
-        """
+        """(r,) words of the items at these positions: of a text, or of the texts of fields; NaN if there are none."""
         if self.items is None:
             return np.full(len(rows), np.nan)
         distinct, place = np.unique(rows, return_inverse=True)
@@ -255,9 +245,8 @@ class LabelData:
     ) -> LabelData:
         """The same items with more columns X (n, k), a block of their own behind the others.
 
-        Columns without names are called by the block: "minilm[0]", "minilm[1]", ... Features that had no blocks become
-        the first one: words if they are sparse, otherwise numbers. Beside features in shards the new columns stay in
-        memory, as a sparse matrix.
+        Columns without names are called by the block: "minilm[0]", ... Features that had no blocks become the first
+        one: words if sparse, otherwise numbers. Beside shards the new columns stay in memory, as a sparse matrix.
 
         >>> data = LabelData.from_arrays([[0.0], [1.0]], label_names=["joy"], feature_names=["size"])
         >>> [(block.name, block.kind) for block in data.with_block(np.eye(2), "mine", "vectors").blocks]
@@ -287,9 +276,8 @@ class LabelData:
         `Opinions`, see there. Opinions of the same name are replaced.
 
         >>> data = LabelData.from_arrays([[0.0], [1.0]], label_names=["joy", "fear"])
-        >>> data.with_opinions("gpt", {"0": ["joy"], "1": {"fear": 0.8}}).opinions("gpt").toarray()
-        array([[ 1. , -1. ],
-               [ 0. ,  0.6]])
+        >>> data.with_opinions("gpt", {"0": ["joy"], "1": {"fear": 0.75}}).opinions("gpt").toarray().tolist()
+        [[1.0, -1.0], [0.0, 0.5]]
         """
         said = Opinions.of(name, scores, self.item_ids, self.label_names)
         return self.with_opinion_columns(said.name, said.columns(self.item_ids, self.label_names))
@@ -388,9 +376,11 @@ def as_features(X: Any) -> Features:
 
 
 def features_by_name(X: Any, names: Sequence[str] | None, width: int, given: Sequence[Any] | None = None) -> Features:
-    """X as features in the order of these names; its own are `given`, or the columns of a data frame.
+    """X as features in the order of these names; its own are `given`, or the columns of a data frame. Where either has
+    no names, or X has only numbers for names, the width has to fit.
 
-    Where either has no names, or X has only numbers for names, the width has to fit.
+    >>> features_by_name([[1.0, 2.0]], names=["size", "age"], width=2, given=["age", "size"])
+    array([[2., 1.]])
     """
     columns, features = list(getattr(X, "columns", ()) if given is None else given), as_features(X)
     named = [str(name) for name in columns]
@@ -420,12 +410,21 @@ def _column_order(given: Sequence[str], expected: Sequence[str]) -> list[int]:
 
 
 def in_shards(X: Any) -> bool:
-    """Whether features are rows in files, of which some are read when asked for, and not a matrix."""
+    """Whether features are rows in files, of which some are read when asked for, and not a matrix.
+
+    >>> in_shards(np.eye(2))
+    False
+    """
     return hasattr(X, "shards") and hasattr(X, "blocks")
 
 
 def check_unique(what: str, names: Sequence[str]) -> None:
-    """Raise on the first name that stands twice."""
+    """Raise on the first name that stands twice.
+
+    >>> check_unique("label", ["cat", "dog", "cat"])
+    Traceback (most recent call last):
+    ValueError: label 'cat' is given twice, at positions 0 and 2; make it unique
+    """
     if len(set(names)) == len(names):
         return
     seen: dict[str, int] = {}

@@ -88,7 +88,18 @@ def score_stream(
     reading: Mapping[str, Any] | None = None,
     on_batch: OnBatch | None = None,
 ) -> Score:
-    """Predict a labelled file as `predict_stream` does and compare; a label the model never saw counts as missed."""
+    """Predict a labelled file as `predict_stream` does and compare; a label the model never saw counts as missed.
+
+    Examples
+    --------
+    >>> import tempfile, labelwise as lw
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name, seed in (("train", 0), ("new", 1)):
+    ...         lw.data.write(lw.data.make_drifting_stream(500, random_state=seed), f"{folder}/{name}.txt")
+    ...     _ = lw.streams.train_stream(f"{folder}/train.txt", f"{folder}/model.npz")
+    ...     score_stream(f"{folder}/new.txt", f"{folder}/model.npz").rows
+    500
+    """
     _, walk = _prepare(path, model_path, decision, reading, labelled=True)
     score = Score()
     for batch, p, sets in walk.decided(on_batch):

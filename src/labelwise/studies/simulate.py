@@ -79,6 +79,13 @@ class Result:
     """What came of a campaign: one row of figures per evaluation, and what was asked before each.
 
     `asked[r]` lists (item, label) of round r, the label None where all open labels were asked; round 0 is the start.
+
+    Examples
+    --------
+    >>> asked = (("a", None), ("b", None)), (("a", "cat"), ("c", "cat"))
+    >>> result = Result(({"macro_f1": 0.2}, {"macro_f1": 0.5}), asked)
+    >>> result.rows[-1]["macro_f1"], result.items(), result.items(slice(1, None))
+    (0.5, ['a', 'b', 'c'], ['a', 'c'])
     """
 
     rows: tuple[Row, ...]

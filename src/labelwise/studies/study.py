@@ -160,6 +160,15 @@ class Study:
         One row per set, run and evaluation.
     is_scaled : bool
         Whether features were scaled to suit every model alike.
+
+    Examples
+    --------
+    >>> import tempfile, labelwise as lw
+    >>> plan = lw.studies.Plan(("binary_relevance",), ("random",), (0,), lw.studies.Schedule(10, rounds=1, batch=5))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study = lw.studies.run_study(lw.data.make_shapes(60, random_state=0), plan, folder, jobs=1)
+    >>> list(study.results), study.table.columns["items_read"].tolist()
+    ([('binary_relevance', 'random', 0)], [10, 15])
     """
 
     name: str
@@ -250,6 +259,16 @@ def run_arena(
         Runs side by side; by default as many as cores.
     on_run : callable, optional
         Called with the name of the set, its finished runs and all its runs.
+
+    Examples
+    --------
+    >>> import tempfile, labelwise as lw
+    >>> schedule = lw.studies.Schedule(10, rounds=1, batch=5)
+    >>> entrants = [lw.studies.Entrant("binary_relevance", ["random"])]
+    >>> arena = lw.studies.Arena([lw.studies.Source("shapes", limit=60)], entrants, seeds=[0], schedule=schedule)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [*run_arena(arena, folder, jobs=1).sets]
+    ['shapes']
     """
     _check_jobs(jobs)
     return run_sets(arena.name, load_arena(arena), folder, jobs=jobs, on_run=on_run, is_scaled=arena.scale == "auto")

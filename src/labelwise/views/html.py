@@ -121,7 +121,11 @@ def of_campaign(campaign: Any) -> str:
 
 
 def as_text(item: Any) -> str:
-    """What is shown of an item, on one line."""
+    """What is shown of an item, on one line.
+
+    >>> as_text({"subject": "Refund", "stars": 1}), as_text("Charged twice")
+    ('subject: Refund; stars: 1', 'Charged twice')
+    """
     if isinstance(item, Mapping):
         return "; ".join(f"{name}: {value}" for name, value in item.items())
     return str(item)

@@ -40,6 +40,14 @@ class StreamBatch:
 
     `X` and `Y` have as many columns as features and labels are known at that time; later batches may have more. As in
     `LabelData`, `observed=None` means that every entry of Y is known.
+
+    Examples
+    --------
+    >>> import tempfile, labelwise as lw
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     lw.data.write(lw.data.make_drifting_stream(30), f"{folder}/items.txt")
+    ...     [(batch.n_rows, batch.end.row) for batch in lw.data.open_stream(f"{folder}/items.txt", batch=20)]
+    [(20, 20), (10, 30)]
     """
 
     X: Any  # (n, d) csr_array of float

@@ -112,6 +112,16 @@ def ask_language_model(
     out : a .jsonl file, read by `labelwise import --opinions` and `labelwise.data.read_opinions`
     server : LanguageModel
     wait : called with the seconds to wait
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> server = LanguageModel("http://localhost:8000/v1", "a model")
+    >>> with tempfile.TemporaryDirectory() as folder:  # what the file has is not asked again, so nothing is sent here
+    ...     opinions = Path(folder, "opinions.jsonl")
+    ...     _ = opinions.write_text('{"item": "7", "labels": ["billing"]}\\n')
+    ...     ask_language_model({"7": "Charged twice"}, ["billing"], opinions, server)
+    Asked(answered=0, before=1, failed=(), tokens=0, finished=True)
     """
     described = as_labels(labels)
     known, done = {label.name for label in described}, _done(out)

@@ -261,11 +261,14 @@ LOW_WATER = 0.5  # share of the questions to keep ready for everybody below whic
 class Worker:
     """Keeps one project's questions ready; one step at a time, so that tests and single users need no process.
 
-    Parameters
-    ----------
-    store : Store
-    settings : Settings
-    on_event : called with a line of text for whoever watches
+    `on_event` is called with a line of text for whoever watches.
+
+    >>> import tempfile, labelwise as lw
+    >>> data = lw.data.make_shapes(20, random_state=0).hide()
+    >>> with tempfile.TemporaryDirectory() as folder, lw.Project.create(f"{folder}/shapes.db", data) as project:
+    ...     worker = project.worker()
+    ...     worker.step(), worker.step()  # questions are made, then there is nothing to do
+    (True, False)
     """
 
     def __init__(self, store: Store, settings: Settings, on_event: Callable[[str], None] = lambda line: None) -> None:
@@ -382,10 +385,8 @@ class Worker:
         return did
 
     def encode_for(self, seconds: float) -> None:
-        """Make vectors for so long, unless people run short of questions.
-
-        After each training, so that people who answer without a pause do not keep vectors from being made.
-        """
+        """Make vectors for so long, unless people run short of questions. It follows each training, so that vectors are
+        made even if people answer without a pause."""
         until = time.monotonic() + seconds
         while time.monotonic() < until and self.encode_some():
             with self.store.reading() as connection:
