@@ -14,7 +14,7 @@ help:
 	@echo "make demo           from tickets to a tagger and a report, in under two minutes"
 	@echo "make test           every test and doctest but the slowest"
 	@echo "make embed          install the encoder and its rivals (90 MB), so that their tests run"
-	@echo "make check          format, lint, layers, types, every test, with newly drawn examples"
+	@echo "make check          format, lint, layers, types, every test, with newly drawn examples; advice on long sentences"
 	@echo "make format         let ruff format and sort the sources"
 	@echo "make bench          run every benchmark and save benchmarks/results/*.json"
 	@echo "make bench-stale    list saved results whose code has changed since"
@@ -48,6 +48,7 @@ check: $(STAMP)
 	$(BIN)/python -m pytest -q tests/test_layers.py
 	$(BIN)/mypy
 	HYPOTHESIS_PROFILE="new examples" $(PYTEST)
+	@$(BIN)/python docs/readability.py
 
 format: $(STAMP)
 	$(BIN)/ruff format .

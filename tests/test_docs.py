@@ -148,6 +148,32 @@ def test_an_example_that_is_skipped_or_missing_does_not_count():
     assert examples_in("Sum.") == examples_in(">>> 1 + 1  # doctest: +SKIP\n2\n") == []
 
 
+READABILITY = script("docs/readability.py")
+LONG = "Word " * READABILITY.MAX_WORDS
+
+
+def test_the_advice_on_prose_finds_long_sentences_and_private_words(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "src").mkdir()
+    (tmp_path / "README.md").write_text(f"# {LONG} too\n\nShort, `a {LONG}` one.\n{LONG}\nlast.\n")
+    (tmp_path / "docs" / "page.md").write_text(
+        f"He walks.\n\n```\n{LONG} code\n```\n\n* Whoever, {LONG[5:]}\n* {LONG}\n"
+    )
+    (tmp_path / "src" / "a.py").write_text(f'def f():\n    """Add.\n\n    {LONG}more.\n\n    >>> {LONG}1\n    """\n')
+    (tmp_path / "CONTRIBUTING.md").write_text("| private | plain |\n| --- | --- |\n| walk*, he | go, they |\n")
+    found, words = READABILITY.all_sentences(tmp_path), READABILITY.private_words(tmp_path)
+    told = READABILITY.report(found, words).splitlines()
+    assert [line.split(": ")[0] for line in told[:-1]] == ["README.md:4", "src/a.py:4", *["docs/page.md:1"] * 2]
+    assert [line.split(": ")[1] for line in told[2:-1]] == ["not walk* but go, they", "not he but go, they"]
+    assert told[-1].startswith(f"of {len(found)} sentences 2 have more than 34 words, 2 have private words")
+    assert READABILITY.report(found, words, 1).count("\n") == 2
+
+
+def test_the_advice_on_prose_reads_our_own_table_and_examples():
+    assert READABILITY.private_words()["foretold"] == "predict"
+    assert doctest.testmod(READABILITY).attempted == 4 and doctest.testmod(READABILITY).failed == 0
+
+
 ALLOWED = script("tests/test_layers.py").ALLOWED
 
 

@@ -306,7 +306,7 @@ class Campaign:
         return beliefs if tree is None else RaisedPosterior(beliefs, RaisedItems(tree.probabilities))
 
     def suggest(self, items: Iterable[str], *, least: float = 0.1, most: int = 8) -> list[tuple[Suggestion, ...]]:
-        """The likeliest labels of items of the pool, with their probability, source and the words that speak for them.
+        """The most likely labels of items of the pool, with probability, source and the words that speak for them.
 
         Labels of a probability of at least `least`, and at most `most` of an item. Names alone are enough: before the
         first answer it has what they suggest.

@@ -1,8 +1,8 @@
 """Labels before they are answered: hints by their names, and for labels added in mid-campaign a guess by co-occurrence.
 
-What a person said of a new label, how often it goes with known ones, is data of the same regression as its first
-answers (`numerics.recovery.label_sketches`). The campaign's own model, whatever it is, learns the label too, and gets
-the share of the say that it earns by predicting answers it has not seen.
+A person may say how often a new label occurs together with known ones. That, and the first answers about the label,
+are data of one regression (`numerics.recovery.label_sketches`). The campaign's own model learns the label too. The two
+are averaged; the weight of each depends on how well it predicts answers that it has not seen.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from labelwise.views.wording import did_you_mean
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """A linear guess at one label, and the model's share of the say."""
+    """A linear guess at one label, and the weight of the model beside it."""
 
     column: int
     weights: FloatArray  # (d,) of prepared features

@@ -67,7 +67,7 @@ class Labeller:
         """Answer the question of this number: `present` are there, its other labels are not.
 
         The question shown last is meant; one that was passed by meanwhile, by a second press of the key, changes
-        nothing. To answer an earlier one anew is a correction.
+        nothing. To answer an earlier one again is a correction.
         """
         if number != self._at or number >= len(self._asked):
             return

@@ -138,8 +138,8 @@ def tell(
     lease. An answer that the same person gave before, and that still counts, is not saved again: you may give a file
     twice.
 
-    A table (.csv, .tsv, .xlsx, .parquet) that `labelwise export` wrote may be filled in and corrected in a spreadsheet
-    and told: cells that say something else than the project become answers of --who, and no others.
+    A table (.csv, .tsv, .xlsx, .parquet) that `labelwise export` wrote may be filled in and corrected in a spreadsheet.
+    Cells that differ from the project become answers of --who, and no others.
 
     **Examples**
 

@@ -37,7 +37,7 @@ OTHER_NAMES = {
 
 
 def read_labels(source: AnyPath | Iterable[Any] | Mapping[str, str], *, language: str = "en") -> tuple[Label, ...]:
-    """Labels from a file, or from what is at hand: names, mappings, or one mapping of names to descriptions.
+    """Labels from a file, or from memory: names, mappings, or one mapping of names to descriptions.
 
     A csv has a column `name` and any of description, examples, keywords, aliases, parent; lists are separated by ";".
     A jsonl has one such object, or one name, on each line. A json is a list of these, an object of names and

@@ -22,7 +22,7 @@ LEAST_SWOLLEN = {"lines": 1 << 20, "archive": 64 << 20}  # lines cost more to re
 
 
 def line_blocks(path: AnyPath, size: int = BLOCK, offset: int = 0) -> Iterator[bytes]:
-    """Walk a file, uncompressed on the way, in blocks of whole lines; the last one may lack its newline.
+    """Read a file, uncompressed on the way, in blocks of whole lines; the last one may lack its newline.
 
     `offset` is a place to start from in the uncompressed bytes; a compressed file is uncompressed up to there.
     """

@@ -278,7 +278,7 @@ class ShardedFeatures:
     """Features (n, d) in shards: .npy files, mapped; .npz files, dense or sparse; parquet files; arrays.
 
     It stands where a matrix of features stands in `LabelData`. Rows are read when they are asked for, `X[rows]`, and a
-    pool is walked by `blocks`. It holds no open file and can be pickled, so that a block may be read elsewhere.
+    pool is read by `blocks`. It holds no open file and can be pickled, so that a block may be read elsewhere.
 
     Parameters
     ----------
@@ -389,7 +389,7 @@ class ShardedFeatures:
         return self._stacked(parts)[back]
 
     def blocks(self, size: int | None = None) -> Iterator[tuple[slice, Any]]:
-        """Walk the pool: slices of at most `size` rows of one shard, and the rows."""
+        """Go through the pool: slices of at most `size` rows of one shard, and the rows."""
         for part in self.parts(size):
             yield slice(part.start, part.start + part.n_rows), part.load()
 

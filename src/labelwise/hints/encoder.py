@@ -23,7 +23,7 @@ from labelwise.records.labels import Label
 class Encoder:
     """The cosine between an item's vector and that of the label's text: its name, description and other words.
 
-    It has something to say where a block of vectors has the name of an encoder that is at hand.
+    It has something to say where a block of vectors has the name of an encoder that is available.
 
     Examples
     --------

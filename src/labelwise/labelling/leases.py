@@ -45,7 +45,7 @@ MAKING, WITH_OTHERS, NOTHING = "being made ready", "with others", "nothing"  # w
 
 
 def held_most(number: int) -> str | None:
-    """What to say to a person who holds so many questions; None where he may have more."""
+    """What to say to a person who holds so many questions; None where they may have more."""
     if number < MOST_HELD:
         return None
     return f"You hold {number} questions, the most that one person can; answer or skip some to get others."
@@ -78,7 +78,7 @@ def take_next(connection: sa.Connection, settings: Settings, who: str, n: int) -
 
 
 def leases_to_answer(connection: sa.Connection, settings: Settings, who: str, known: StoredLabels) -> list[StoredLease]:
-    """A person's open leases; those of a question that he answered by another way, or holds twice, are ended."""
+    """A person's open leases; those of a question that they answered by another way, or hold twice, are ended."""
     answered = answered_leases(connection, who)
     kept: dict[tuple[int, int], StoredLease] = {}
     for held in leases_of(connection, who):
@@ -132,7 +132,7 @@ def open_labels(
 ) -> tuple[str, ...]:
     """The names of the labels to ask about: of a whole item, what this person and enough others have not said.
 
-    A label whose last answer this person took back is open, although one that he gave before it stands.
+    A label whose last answer this person took back is open, although one that they gave before it stands.
     """
     if held.label != WHOLE_ITEM:
         return tuple(name for label, name in zip(known.ids, known.names, strict=True) if label == held.label)
@@ -175,7 +175,7 @@ def checked_values(known: StoredLabels, values: Mapping[str, bool | None]) -> tu
 
 
 def check_not_repeating(connection: sa.Connection, held: StoredLease, said: Said, known: StoredLabels) -> None:
-    """Refuse a second answer of one person to one question, and one that contradicts what he said before."""
+    """Refuse a second answer of one person to one question, and one that contradicts what they said before."""
     said_before = answers_of(connection, held.who, held.item)
     last = {row.label: row for row in said_before}
     last_to_question = next((row for row in reversed(said_before) if row.asked == held.label), None)
@@ -199,7 +199,7 @@ def check_not_repeating(connection: sa.Connection, held: StoredLease, said: Said
 def check_not_contradicting(
     connection: sa.Connection, of: tuple[str, int], answer: Answer, said: Said, known: StoredLabels
 ) -> None:
-    """Refuse an answer that contradicts what the same person said; `of` has him and the item's number."""
+    """Refuse an answer that contradicts what the same person said; `of` has the person and the item's number."""
     who, item = of
     before = {label: value for label, other, _, value in votes_on(connection, item) if other == who}
     for label, value in before.items():

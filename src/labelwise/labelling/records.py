@@ -333,7 +333,7 @@ class Predictions:
     unheard: tuple[str, ...] = ()
 
     def to_frame(self) -> Any:
-        """A row for each item as a pandas.DataFrame: its labels, the likeliest first, and their probabilities."""
+        """A row for each item as a pandas.DataFrame: its labels, the most likely first, and their probabilities."""
         from labelwise.views import frames  # loads pandas
 
         return frames.of_predictions(self.ids, self.label_names, self.sets, self.probabilities)

@@ -103,9 +103,9 @@ class Service:
     # -- questions ----------------------------------------------------------------------------------------------------
 
     def ask(self, who: str, n: int = 1) -> list[Lease]:
-        """Up to n questions for a person: those he has already, then new ones; fewer where fewer are ready.
+        """Up to n questions for a person: those they have already, then new ones; fewer where fewer are ready.
 
-        Nobody holds more than `MOST_HELD`: beyond that he gets those that he holds.
+        Nobody holds more than `MOST_HELD`: beyond that they get those that they hold.
         """
         check_person(who)
         return self.store.write(lambda connection: self._ask(connection, who, n))
@@ -196,8 +196,8 @@ class Service:
     def tell(self, answers: Iterable[Answer], who: str) -> list[Receipt]:
         """Save answers, asked for or not: all of them, or none where one is wrong.
 
-        An answer to a question that this person has ends its lease. One that contradicts what he said before needs
-        `correction=True`. One that says what he said before, and that still stands, adds nothing: its receipt is
+        An answer to a question that this person has ends its lease. One that contradicts what they said before needs
+        `correction=True`. One that says what they said before, and that still stands, adds nothing: its receipt is
         `repeated`.
         """
         check_person(who)
@@ -220,7 +220,7 @@ class Service:
             return Receipt(self._add_unasked(connection, item, who, said, SETTLED), tuple(notices))
 
     def undo(self, who: str, event: int | None = None) -> Lease:
-        """Take a person's last answer or skip back; he is asked the question again.
+        """Take a person's last answer or skip back; they are asked the question again.
 
         With `event`, the number of that answer: sent twice it is taken back once, and nothing else is.
         """
@@ -267,7 +267,7 @@ class Service:
         return self.store.write(answer_then_ask)
 
     def skip_item(self, token: str, who: str | None = None, *, timing: Timing | None = None) -> Receipt:
-        """Give all questions that a person has about the item of a lease back; he will not be asked them again."""
+        """Give all questions that a person has about the item of a lease back; they will not be asked them again."""
         with self.store.writing() as connection:
             before = event_of_lease(connection, self._held(connection, token, who).token)
             if before is not None:

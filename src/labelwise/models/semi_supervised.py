@@ -137,7 +137,7 @@ class SemiSupervised(LabelModel):
 
 
 class BlockModel(SemiSupervised):
-    """Any model on blocks of features: each scaled in its own way, with a share of the say that is found by evidence.
+    """Any model on blocks of features: each scaled in its own way, with a weight that is found by evidence.
 
     Words, vectors and categories become rows of unit length, numbers are standardised. Opinions are left out. The
     inner products of the model's features are the shares times those of the blocks: for a linear kernel, a sum of

@@ -139,7 +139,7 @@ class LabelPosterior:
                 raise ValueError(f"{name} has shape {matrix.shape}, expected {(self.n_items, self.n_labels)}")
 
     def blocks(self, size: int = 4096) -> Iterator[tuple[slice, LabelPosterior]]:
-        """Walk the batch in slices of at most `size` items."""
+        """Go through the batch in slices of at most `size` items."""
         for start in range(0, self.n_items, size):
             part = slice(start, min(start + size, self.n_items))
             yield part, self.rows(part)

@@ -1,4 +1,4 @@
-"""Ask for the items whose labels are least certain together, and early on for those that tell most of the others."""
+"""Ask about items whose labels are jointly most uncertain; early on, about items that say most about other items."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class LabelData:
     ) -> LabelData:
         """Build from dense arrays, sparse matrices or data frames; NaN in a dense Y, or Y=None, means unknown.
 
-        `labels` may be given in the place of `label_names`: `Label` records, mappings of their fields, or one mapping
+        `labels` may be given instead of `label_names`: `Label` records, mappings of their fields, or one mapping
         of names to descriptions. Entries of Y that `observed` hides are dropped. Ids and names that are not given come
         from data frames. Two data frames must have the same index, because rows are matched by position.
         """

@@ -90,7 +90,7 @@ def nullable(Y: npt.NDArray[Any], known: npt.NDArray[np.bool_], index: pd.Index,
 def of_predictions(
     ids: Sequence[str], names: Sequence[str], sets: npt.NDArray[np.bool_], p: npt.NDArray[Any]
 ) -> pd.DataFrame:
-    """A row for each item: its labels, the likeliest first, and their probabilities."""
+    """A row for each item: its labels, the most likely first, and their probabilities."""
     found = []
     for row in range(len(ids)):
         columns = np.flatnonzero(sets[row])

@@ -156,7 +156,7 @@ def data_frame(self: Any, *, items: bool = True) -> pd.DataFrame:
 def campaign_frame(self: Any, what: str = "predictions") -> pd.DataFrame:
     """The "predictions", "beliefs", known "labels" or "answers" of a campaign as a data frame.
 
-    Predictions have a row for each item: its labels, the likeliest first, and whether all of them were answered.
+    Predictions have a row for each item: its labels, the most likely first, and whether all of them were answered.
     Beliefs are probabilities, a column for each label. Labels are True, False or <NA>. Answers have a row for each
     label that was answered. For questions: `lw.to_frame(campaign.ask(10))`.
     """

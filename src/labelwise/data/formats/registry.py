@@ -194,12 +194,12 @@ def open_stream(
     labelled: bool = True,
     **options: Any,
 ) -> Stream:
-    """Walk a file in batches of rows: XMC or libsvm text, jsonl (both plain, .gz or .bz2) or parquet.
+    """Read a file in batches of rows: XMC or libsvm text, jsonl (both plain, .gz or .bz2) or parquet.
 
     Parameters
     ----------
     path : path of the file
-    format : "xmc", "jsonl" or "parquet"; None goes by the suffix
+    format : "xmc", "jsonl" or "parquet"; None: by the suffix
     batch : rows at a time (of text, lines; of parquet, not across row groups); all that is ever held
     start : the `end` of a batch read earlier, to go on behind it
     limit : rows of the file to stop after

@@ -83,7 +83,7 @@ class Asked:
 
 
 def estimated_tokens(texts: Mapping[str, str], labels: Iterable[Any]) -> int:
-    """About how many tokens asking about all of these takes, to reckon the cost beforehand.
+    """About how many tokens asking about all of these takes, to estimate the cost beforehand.
 
     >>> estimated_tokens({"a": "late parcel " * 20}, ["delivery"])
     141
@@ -102,7 +102,7 @@ def ask_language_model(
 ) -> Asked:
     """Ask for the labels of texts, one request each, and add a line per item to a jsonl file of opinions.
 
-    Items that the file has are not asked again, so that it can be stopped and started anew at any time. The texts, the
+    Items that the file has are not asked again, so that it can be stopped and started again at any time. The texts, the
     names and the descriptions of the labels are sent to the server, and nothing else.
 
     Parameters

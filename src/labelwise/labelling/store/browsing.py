@@ -97,7 +97,7 @@ def answerers_of(connection: sa.Connection, numbers: Sequence[int]) -> dict[int,
 def spoken_of(
     connection: sa.Connection, who: str, numbers: Sequence[int] | None = None, label: int | None = None
 ) -> npt.NDArray[np.int64]:
-    """(m, 3) of item, label and whether this person may see what was said of it: he said something, or it was given.
+    """(m, 3) of item, label and whether this person may see what was said of it: they said something, or it was given.
 
     Of some items, or of all; of one label, or of all.
     """

@@ -213,7 +213,7 @@ def standing_skips(connection: sa.Connection) -> list[tuple[str, int, int]]:
 
 
 def undone_by(connection: sa.Connection, event: int, who: str) -> sa.Row | None:
-    """The event by which a person took this answer of his back; a number that no event can have has none."""
+    """The event by which a person took this answer of theirs back; a number that no event can have has none."""
     if not 0 < event < 2**63:
         return None
     number = sa.literal(event, sa.BigInteger)  # PostgreSQL refuses to look for what a smaller type cannot hold

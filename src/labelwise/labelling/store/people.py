@@ -87,9 +87,9 @@ def set_role(connection: sa.Connection, name: str, role: str) -> None:
 
 
 def remove_user(connection: sa.Connection, name: str, at: float) -> bool:
-    """Take a user, his links, sessions and tokens out of use; whether there was one. His answers stay.
+    """Take a user, their links, sessions and tokens out of use; whether there was one. Their answers stay.
 
-    Items that were assigned to him are nobody's.
+    Items that were assigned to them are nobody's.
     """
     gone = connection.execute(users.update().where(users.c.name == name, ACTIVE).values(removed_at=at))
     connection.execute(invitations.delete().where(invitations.c.who == name))

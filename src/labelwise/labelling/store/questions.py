@@ -378,7 +378,7 @@ def leases_of(connection: sa.Connection, who: str) -> list[StoredLease]:
 
 
 def answered_leases(connection: sa.Connection, who: str) -> set[str]:
-    """A person's open leases whose question he has answered or skipped by another way."""
+    """A person's open leases whose question they have answered or skipped by another way."""
     return set(connection.execute(ANSWERED_LEASES, {"person": who}).scalars())
 
 
