@@ -32,7 +32,8 @@ class MutualInformation:
 
     Items are chosen by the model's covariance between items, so the strategy needs a Gaussian process model (`LabelGP`,
     `CompressedLabelGP`). Answers matter only through the model's hyper-parameters. Before the first answer it asks at
-    random.
+    random. What is maximised is the information of the items to ask about and the rest, given the labelled ones:
+    docs/mathematics/guarantees.md compares it with the paper's.
 
     Parameters
     ----------
