@@ -1,6 +1,7 @@
 """The figures of docs/mathematics/guarantees.md: the entropies of theorem 1, and gains that turn negative."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -44,4 +45,4 @@ def test_gains_turn_negative():
         gains.append(found[left].max())
     first = int(np.argmax(np.array(gains) < 0)) + 1
     assert f"negative from the {first}th choice on" in PAGE
-    assert all(later < before + 1e-9 for before, later in zip(gains, gains[1:], strict=False))
+    assert all(later < before + 1e-9 for before, later in pairwise(gains))
