@@ -7,6 +7,7 @@ import csv
 import json
 import shutil
 import sqlite3
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -296,6 +297,23 @@ def test_a_label_added_with_what_it_goes_with(folder):
     for wrong, told in (("red", "must be LABEL=SHARE"), ("rad=0.4", "not a known label"), ("red=4", "between 0 and 1")):
         assert told in run("labels", "add", "p.db", "x", "--like", wrong, code=2).stderr
     assert "no item 'nobody'" in run("labels", "add", "p.db", "x", "--example", "nobody", code=2).stderr
+
+
+def test_a_new_label_starts_from_counts_of_elsewhere(folder):
+    Path("counts.csv").write_text(
+        "label,other,count\nred,red,50\nport,port,20\nport,red,10\nelse,else,9\nelse,port,9\nfar,far,3\n",
+        encoding="utf-8",
+    )
+    assert "by its shares of 1 label\n" in run("labels", "add", "p.db", "port", "--counts", "counts.csv").stdout
+    with Project("p.db") as project:
+        assert project.campaign().new_labels["port"].like == {"red": 0.2}
+    for name, more, told in (
+        ("x", [], "no counts of label 'x'"),
+        ("else", ["--like", "red=0.4"], "give one of them"),
+    ):
+        assert told in run("labels", "add", "p.db", name, "--counts", "counts.csv", *more, code=2).stderr
+    Path("other.csv").write_text("label,other,count\nfar,far,3\nfog,fog,3\nfar,fog,1\n", encoding="utf-8")
+    assert "with no label of the project" in run("labels", "add", "p.db", "fog", "--counts", "other.csv", code=2).stderr
 
 
 def test_a_token_for_another_program(folder):

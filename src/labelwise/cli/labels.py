@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from labelwise import data
 from labelwise.cli._common import AsJson, ProjectPlace, Who, opened, person, served
+from labelwise.views.wording import counted
 
 labels = typer.Typer(
     no_args_is_help=True,
@@ -35,23 +38,43 @@ def add(
         list[str] | None,
         typer.Option(help="LABEL=SHARE: the share of the items with LABEL that also have the new label. Repeatable."),
     ] = None,
+    counts: Annotated[
+        Path | None, typer.Option(help="csv of `labelwise cooccurrence`, from which the shares are taken.")
+    ] = None,
     example: Annotated[list[str] | None, typer.Option(help="An item that has it. Repeatable.")] = None,
     who: Who = None,
 ) -> None:
     """Add a label. It is unknown for every item except the examples.
 
-    With --like it starts from a hint: the labels that it occurs with. Its answers take over.
+    With --like or --counts it starts from a hint: the labels that it occurs with. Its answers take over.
 
     **Examples**
 
     ```
     labelwise labels add tickets.db "late delivery" --like delivery=0.3 --like refund=0.1
     labelwise labels add tickets.db fraud --example T0007 --example T0113
+    labelwise labels add tickets.db fraud --counts counts.csv
     ```
     """
     with opened(project) as found:
-        found.add_label(name, like=_shares(like or []), examples=example or [], who=person(who))
-    typer.echo(f"added: {name}")
+        shares = _shares(like or [])
+        if counts is not None:
+            if shares:
+                raise ValueError("--like and --counts say the same: give one of them")
+            shares = _shares_elsewhere(counts, name, found.label_names())
+        found.add_label(name, like=shares, examples=example or [], who=person(who))
+    typer.echo(f"added: {name}" + (f", by its shares of {counted(len(shares), 'label')}" if counts else ""))
+
+
+def _shares_elsewhere(path: Path, name: str, known: Sequence[str]) -> dict[str, float]:
+    """Of the labels of a project that were counted with a new one: the share of their items that have it, too."""
+    counted = data.read_cooccurrence(path)
+    shares = {label: share for label, share in counted.shares_of(name).items() if label in set(known)}
+    if not shares:
+        raise ValueError(
+            f"{path} counts {name!r} with no label of the project; count them by the names that they have here"
+        )
+    return shares
 
 
 def _shares(given: list[str]) -> dict[str, float]:
