@@ -121,7 +121,7 @@ def test_it_advises_to_stop_when_the_second_half_brought_nothing():
 def test_it_says_so_where_little_or_nothing_is_known():
     truth, told = campaign(share=0.0)
     nothing = judge(truth, told, lambda allowed: Noisy(truth, 1.0))
-    assert nothing.f1 is None and "control=0.1" in nothing.advice
+    assert nothing.f1 is None and "labelwise new --control 0.1 (control=0.1)" in nothing.advice
     truth, told = campaign(n_items=MIN_RANDOM_ITEMS - 1, share=1.0)
     little = judge(truth, told, lambda allowed: Noisy(truth, 1.0))
     assert little.f1 is None and little.over_random is None and f"{MIN_RANDOM_ITEMS} are needed" in little.advice

@@ -156,10 +156,12 @@ def test_the_quick_arena_passes_its_own_checks(here, monkeypatch):
         (["none.toml"], "none.toml: No such file"),
         (["broken.toml"], "broken.toml: data[0].limit is 'x': write a whole number"),
         (["study.toml", "--metric", "accuracy"], "there is no metric 'accuracy'"),
+        (["study.toml", "--metric", "macrof1"], "there is no metric 'macrof1'; did you mean 'macro_f1'?"),
         (["study.toml", "--seeds", "0"], "--seeds must be at least 1, got 0"),
         (["yeast", "gaussian", "--test", "t.csv"], "--test goes with one set"),
         (["gaussian", "gaussian"], "several sets named 'gaussian'"),
         (["gaussian", "nothing.csv"], "no file 'nothing.csv'"),
+        (["gausian"], "did you mean 'gaussian'?"),
     ],
 )
 def test_wrong_input_is_one_line_and_exit_code_2(here, arguments, words):

@@ -63,7 +63,7 @@ def test_counting_needs_no_features(folder):
     [
         (["--stem"], "are for texts"),
         (["--names", "empty.txt"], "lists no labels"),
-        (["--names", "names.txt", "--synonyms", "wrong.csv"], "there is no label 'horse'"),
+        (["--names", "names.txt", "--synonyms", "wrong.csv"], "there is no label 'horse' in names.txt"),
         (["--names", "names.txt", "--window", "0"], "--window must be at least 1"),
     ],
 )

@@ -152,3 +152,30 @@ def test_items_added_in_another_order_are_stored_in_the_projects(numbers):
         with pytest.raises(ProjectError, match="the items have 2 features, the project 3"):
             project.add_items(LabelData.from_arrays(X[:1, :2], label_names=["right"], item_ids=["n4"]))
         assert project.labelled().n_items == 42
+
+
+# -- the column of ids -------------------------------------------------------------------------------------------------
+
+
+def test_new_items_have_their_ids_in_the_column_of_the_projects_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"p{i},{'red' if i % 2 else 'blue'} car {i},{'red' if i % 2 else 'blue'}\n" for i in range(8))
+    (tmp_path / "items.csv").write_text(f"package,body,tags\n{rows}")
+    (tmp_path / "new.csv").write_text("package,body,number\nq1,red car,7\n")
+    (tmp_path / "plain.csv").write_text("body\nblue car\n")
+    run("new", "p.db", "--items", "items.csv", "--text", "body", "--known", "tags", "--id", "package")
+
+    def ids(*options):
+        run("predict", "p.db", *options, "--out", "out.csv")
+        return [row["id"] for row in rows_of(tmp_path / "out.csv")]
+
+    assert ids("new.csv") == ["q1"]
+    assert ids("new.csv", "--id", "number") == ["7"]
+    assert ids("plain.csv", "--id", "") == ["0"]
+    refused = run("predict", "p.db", "plain.csv", code=2).stderr
+    assert "there is no column 'package', asked for by --id; there are" in refused and "number the rows by" in refused
+    (tmp_path / "more.csv").write_text("package,body,tags\nr1,red car,red\n")
+    run("import", "p.db", "new.csv")
+    run("import", "p.db", "more.csv", "--known", "tags")
+    with Project("p.db") as project:
+        assert {"q1", "r1"} <= set(project.labelled().item_ids)

@@ -394,7 +394,8 @@ def test_what_goes_wrong_is_one_line_and_an_exit_code(folder, arguments, code, w
     with sqlite3.connect(folder / "music.db") as connection:
         connection.execute("CREATE TABLE songs (name TEXT)")
     done = run(*arguments, code=code)
-    assert words in done.stderr and done.stderr.count("\n") == 1
+    said = [line for line in done.stderr.splitlines() if not line.endswith(" …")]  # a busy machine tells of waits, too
+    assert words in done.stderr and len(said) == 1
     assert not (folder / "x.db").exists() and (folder / "docs.csv").read_bytes() == before
 
 

@@ -98,6 +98,7 @@ def test_a_stopped_run_leaves_the_report_of_what_is_done(here, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["mimll"], "there is no paper 'mimll'; did you mean 'miml'?; there are"),
         (["alexnet"], "there is no paper 'alexnet'; there are miml, bomc and all"),
         (["all", "--data", "none"], "there is no folder none; --data names the folder that holds yeast/"),
     ],

@@ -145,6 +145,7 @@ def test_a_folder_can_stand_for_the_model_and_judging_be_left_out(here):
         (["train", "s.arff", "--model", "m.npz"], "cannot be read as a stream"),
         (["train", "s.libsvm", "--model", "m.npz", "--text", "body"], "xmc streams have no option 'text'"),
         (["train", "s.libsvm", "--model", "m.npz", "--decision", "f1"], "there is no decision 'f1'"),
+        (["train", "s.libsvm", "--model", "m.npz", "--decision", "clas_mass"], "did you mean 'class_mass'?"),
         (["train", "s.libsvm", "--model", "m.npz", "--batch", "0"], "batch must be at least 1, got 0"),
         (["train", "s.libsvm", "--model", "m.npz", "--half-life", "-1"], "half_life must be positive"),
         (["train", "s.libsvm", "--model", "m.npz", "--threads", "0"], "number of threads, or -1 for all cores, got 0"),

@@ -65,6 +65,7 @@ def test_options_reach_the_model_of_their_entrant(arena):
         ({"entrants": (Entrant("gpt", ("random",)),)}, "no model 'gpt'"),
         ({"entrants": (Entrant("label_gp", ("clever",)),)}, "no strategy 'clever'"),
         ({"metrics": ("accuracy",)}, "no metric 'accuracy'"),
+        ({"metrics": ("macrof1",)}, "no metric 'macrof1'; did you mean 'macro_f1'"),
         ({"scale": "rows"}, "scale must be one of 'auto', 'none', got 'rows'"),
     ],
 )

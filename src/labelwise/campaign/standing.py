@@ -131,7 +131,7 @@ def measure_standing(
     judged = RandomAnswers.of(told)
     counts = (spent, judged.items.size, int(judged.known.sum()), int(judged.Y.sum()))
     if not judged.items.size:
-        return Standing(*counts, "no random questions to judge by: ask some at random, for example with control=0.1")
+        return Standing(*counts, "no random questions to judge by: labelwise new --control 0.1 (control=0.1) asks some")
     if judged.items.size < MIN_RANDOM_ITEMS:
         few = f"{judged.items.size} random item{'s say' if judged.items.size > 1 else ' says'} little"
         return Standing(*counts, f"go on: {few}, {MIN_RANDOM_ITEMS} are needed to judge by")

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import tomllib
-from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +19,8 @@ from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+
+from labelwise.views.wording import did_you_mean
 
 COMMANDS = {  # name: the module of this package and what in it is the command, or a group of them
     "cooccurrence": "cooccurrence:cooccurrence",
@@ -154,9 +155,8 @@ def _by_parameter(given: Any, command: Any, place: str) -> dict[str, Any]:
 def _refuse_unknown(given: dict[str, Any], known: Any, place: str) -> None:
     for key in given:
         if key not in known:
-            near = get_close_matches(key, known, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-            raise ValueError(f"{place}: {key!r} is no option and no command here; {hint}")
+            hint = did_you_mean(key, known) or f"; there are {', '.join(known)}"
+            raise ValueError(f"{place}: {key!r} is no option and no command here{hint}")
 
 
 app = typer.Typer(name="labelwise", cls=Commands, context_settings={"auto_envvar_prefix": "LABELWISE"}, **LOOK)

@@ -11,6 +11,7 @@ import typer
 
 from labelwise import data
 from labelwise.cli._common import at_least_one, errors, label_option, load, user_errors
+from labelwise.views.wording import did_you_mean
 
 if TYPE_CHECKING:
     from labelwise.records import LabelData
@@ -87,7 +88,8 @@ def read_terms(names: Path, synonyms: Path | None) -> dict[str, list[str]]:
         raise ValueError(f"{names} lists no labels")
     for line, label, term in _synonyms(synonyms):
         if label not in terms:
-            raise ValueError(f"{synonyms}, line {line}: there is no label {label!r} in {names}")
+            near = did_you_mean(label, terms)
+            raise ValueError(f"{synonyms}, line {line}: there is no label {label!r} in {names}{near}")
         terms[label].append(term)
     return terms
 

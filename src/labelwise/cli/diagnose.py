@@ -97,7 +97,8 @@ def _read_costs(path: Path | None, data: LabelData) -> list[float] | None:
         costs = {}
         for number, row in enumerate(reader, start=2):
             if row["label"] not in data.label_names:
-                raise ValueError(f"{path}, line {number}: there is no label {row['label']!r} in the data")
+                near = did_you_mean(row["label"], data.label_names)
+                raise ValueError(f"{path}, line {number}: there is no label {row['label']!r} in the data{near}")
             try:
                 costs[row["label"]] = float(row["cost"])
             except (TypeError, ValueError):

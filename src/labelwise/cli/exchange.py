@@ -91,7 +91,7 @@ def import_(
         ),
     ] = None,
     known: Annotated[str | None, typer.Option(help="Items: column of known labels, or 0/1 columns by comma.")] = None,
-    id: Annotated[str | None, typer.Option(help="Items: column of ids.")] = None,
+    id: Annotated[str | None, typer.Option(help="Items: column of ids. Default: the project's.")] = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
     label_separator: LabelSeparator = None,

@@ -174,7 +174,7 @@ def new(
         images = PICTURES_FIELD if is_folder(items) else None
         made_here = embed if embeddings is None else None
         made_of = {"text": text, "images": images, "embed": made_here}
-        with Project.create(project, data, formats=formats, **made_of, **settings) as made:
+        with Project.create(project, data, formats=formats, id=id, **made_of, **settings) as made:
             where, asked = made.store.shown, _asked(made, data)
             with waiting("preparing the first questions"):
                 made.prepare()

@@ -45,7 +45,7 @@ def predict(
             "May be given several times.",
         ),
     ] = None,
-    id: Annotated[str | None, typer.Option(help="Column of item ids.")] = None,
+    id: Annotated[str | None, typer.Option(help="Column of item ids. Default: the project's; '' numbers rows.")] = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
     raw_csv: RawCsv = False,

@@ -21,6 +21,7 @@ from labelwise.cli._common import (
     stoppable,
     user_errors,
 )
+from labelwise.views.wording import did_you_mean
 
 if TYPE_CHECKING:
     from labelwise.studies.papers import Account
@@ -69,7 +70,8 @@ def reproduce(
         at_least_one("--jobs", jobs)
         wanted = list(PAPERS) if paper == "all" else [paper]
         if paper not in (*PAPERS, "all"):
-            raise ValueError(f"there is no paper {paper!r}; there are {', '.join(PAPERS)} and all")
+            near = did_you_mean(paper, PAPERS)
+            raise ValueError(f"there is no paper {paper!r}{near}; there are {', '.join(PAPERS)} and all")
         shared = _data_folder(data)
     folder = out or Path("runs") / "reproduce"
 

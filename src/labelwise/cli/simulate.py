@@ -31,6 +31,7 @@ from labelwise.cli._common import (
     user_errors,
 )
 from labelwise.files import write_text
+from labelwise.views.wording import did_you_mean
 
 if TYPE_CHECKING:
     from labelwise.studies import findings, plans, statistics
@@ -273,7 +274,9 @@ def _metrics(text: str) -> list[str]:
     names = listed(text)
     unknown = [name for name in names if name not in plans.METRICS]
     if unknown or not names:
-        raise ValueError(f"there is no metric {', '.join(unknown) or text!r}; there are {', '.join(plans.METRICS)}")
+        near = did_you_mean(unknown[0], plans.METRICS) if unknown else ""
+        there = ", ".join(plans.METRICS)
+        raise ValueError(f"there is no metric {', '.join(unknown) or text!r}{near}; there are {there}")
     return names
 
 

@@ -93,6 +93,7 @@ class Project(ServedProject):
         images: str | None = None,
         embed: str | None = None,
         formats: Mapping[str, str] | None = None,
+        id: str | None = None,
         **settings: Any,
     ) -> Project:
         """Make a project from items and labels, with the labels that are known already.
@@ -108,11 +109,14 @@ class Project(ServedProject):
             too; give one or the other.
         formats : fields that are Markdown or HTML and are shown so, as {"body": "markdown", "page": "html"}
             "" stands for an item that is itself the text. All other fields are shown as the text that they are.
+        id : the column that the ids of the items came from, so that files of new items are read in the same way
         settings : see `labelwise.labelling.Settings.of`; the defaults are those of a `labelwise.Campaign`
         """
         features = _features(data, text, images, embed)
         if formats:
             features["formats"] = check_formats(formats, data.items)
+        if id is not None:
+            features["id"] = id
         chosen = Settings.of(**settings, features=features)
         Featurizer(chosen.features).fit(data.items or ())  # texts without a word are told before anything is made
         store = Store.create(location)
@@ -233,8 +237,8 @@ class Project(ServedProject):
         Of the project's own items, what was answered stands. Sets are those of the default decision, see
         docs/decisions.md, or hold all labels above a threshold. Labels that nobody has said yes to are left out, unless
         `every_label` is wanted: a model knows no item that has them. `opinions`: what sources say of the items of the
-        file; of the project's own, it has what was imported. `csv`: options of a csv file, encoding and
-        delimiter.
+        file; of the project's own, it has what was imported. `id`: the column of ids, by default that of the project's
+        own items; "" numbers the rows. `csv`: options of a csv file, encoding and delimiter.
         """
         if threshold is not None:
             Threshold(threshold)  # a wrong one is told before a model is trained

@@ -55,7 +55,7 @@ class Settings:
     model_options : keyword arguments of the model
     features : mapping
         What the model sees: {"kind": "text", "field": ...}, {"kind": "images", "field": ...} or {"kind": "numbers"}.
-        "formats" in it names the fields that are shown as Markdown or HTML.
+        "formats" in it names the fields that are shown as Markdown or HTML, "id" the column of the items' ids.
     control : float
         Share of the questions that are drawn at random, for base rates and an honest error.
     guard : bool

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from labelwise.decisions import ClassMass, Decision, ExpectedF1, LabelTally, Threshold, TopLabels
 from labelwise.numerics.metrics import log_loss, precision_at
 from labelwise.posterior import BoolArray, FloatArray, LabelPosterior, MarginalPosterior
+from labelwise.views.wording import did_you_mean
 
 STREAM_PRECISION_AT = (1, 3)  # precision@k for these k
 RULE_NAMES = ("class_mass", "expected_f1", "expected_f1_per_item", "threshold", "top_labels")
@@ -48,9 +49,8 @@ class StreamRule:
         """`class_mass`, `expected_f1`, `expected_f1_per_item`, `threshold[:p]`, `top_labels[:count]`."""
         name, colon, setting = text.partition(":")
         if name not in RULE_NAMES or (colon and name not in ("threshold", "top_labels")):
-            raise ValueError(
-                f"there is no decision {text!r}; there are {', '.join(RULE_NAMES)}, and threshold:0.3, top_labels:5"
-            )
+            near, there = did_you_mean(name, RULE_NAMES) if name not in RULE_NAMES else "", ", ".join(RULE_NAMES)
+            raise ValueError(f"there is no decision {text!r}{near}; there are {there}, and threshold:0.3, top_labels:5")
         value: float | int | str | None = None
         try:
             if name == "threshold":

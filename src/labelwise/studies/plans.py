@@ -21,6 +21,7 @@ from labelwise.queries.base import Target
 from labelwise.studies.simulate import Schedule, target_of
 from labelwise.studies.sources import BUILT_IN, PUBLISHED, Source, published
 from labelwise.studies.tables import Arm
+from labelwise.views.wording import did_you_mean
 
 DEFAULT_MODEL = "default"  # the default model of a campaign: it depends on what is asked
 DEFAULT_STRATEGIES: dict[str, Target] = {"default_items": "items", "default_pairs": "pairs"}  # its default strategies
@@ -69,7 +70,8 @@ class Plan:
         ):
             unknown = [name for name in names if name not in known]
             if unknown:
-                raise ValueError(f"there is no {what} {unknown[0]!r}; there are {', '.join(known)}")
+                near = did_you_mean(unknown[0], known)
+                raise ValueError(f"there is no {what} {unknown[0]!r}{near}; there are {', '.join(known)}")
         idle = [name for name in self.options if name not in self.models]
         if idle:
             raise ValueError(f"options are given for {idle[0]!r}, which is not among the models {list(self.models)}")
@@ -159,7 +161,8 @@ class Arena:
         _refuse_twins("entrants with the model", [entrant.model for entrant in self.entrants])
         unknown = [metric for metric in self.metrics if metric not in METRICS]
         if unknown:
-            raise ValueError(f"there is no metric {unknown[0]!r}; there are {', '.join(METRICS)}")
+            near = did_you_mean(unknown[0], METRICS)
+            raise ValueError(f"there is no metric {unknown[0]!r}{near}; there are {', '.join(METRICS)}")
         check_choices(self, scale=("auto", "none"))
         self.plan_for(self.sources[0], n_labels=1)  # what a plan refuses is refused now
 
@@ -316,7 +319,8 @@ class _Table:
         """Refuse keys that are not known and values of another kind."""
         for key, value in self.content.items():
             if key not in kinds:
-                raise self.wrong(key, value, f"there is no such key; there are {', '.join(kinds)}")
+                near = did_you_mean(key, kinds)
+                raise self.wrong(key, value, f"there is no such key{near}; there are {', '.join(kinds)}")
             wanted = kinds[key] if isinstance(kinds[key], tuple) else (kinds[key],)
             fits = isinstance(value, (*wanted, int) if float in wanted else wanted) and not isinstance(value, bool)
             if not fits:
@@ -331,7 +335,8 @@ class _Table:
         """Refuse names that are not known."""
         for name in names:
             if name not in known:
-                raise self.wrong(key, name, f"there is none of that name; there are {', '.join(known)}")
+                near = did_you_mean(name, known)
+                raise self.wrong(key, name, f"there is none of that name{near}; there are {', '.join(known)}")
 
     def tables(self, key: str, cure: str) -> list[_Table]:
         """The tables of an array, each with its number."""

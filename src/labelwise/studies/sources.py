@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler, normalize
 
 from labelwise import data as formats
 from labelwise.records import LabelData
+from labelwise.views.wording import did_you_mean
 
 
 def _digits() -> LabelData:
@@ -114,8 +115,8 @@ class Source:
                 raise ValueError(f"the built-in set {self.source!r} takes no labels, text or id; leave them out")
             return BUILT_IN[self.source](), None if self.test is None else formats.read(self.test)
         if not Path(self.source).exists():
-            known = ", ".join(BUILT_IN)
-            raise ValueError(f"there is no file {self.source!r} and no built-in set of that name: {known}")
+            near, known = did_you_mean(self.source, BUILT_IN), ", ".join(BUILT_IN)
+            raise ValueError(f"there is no file {self.source!r} and no built-in set of that name: {known}{near}")
         data = formats.read(self.source, **options)
         if self.test is None:
             return data, None

@@ -49,6 +49,8 @@ def test_a_given_format_goes_before_the_suffix(tmp_path, assert_same):
     assert BY_NAME["mulan"] is mulan
     with pytest.raises(ValueError, match=r"format must be one of arff, csv, .*, got 'xls'"):
         read(path, format="xls")
+    with pytest.raises(ValueError, match=r"got 'jsnl'; did you mean 'jsonl'"):
+        read(path, format="jsnl")
     with pytest.raises(ValueError, match=r"the suffix '\.data' of '.*' says no format; known are \.arff"):
         read(path)
 

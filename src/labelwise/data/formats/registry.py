@@ -20,6 +20,7 @@ from labelwise.data.formats.table.reader import read_frame, to_columns
 from labelwise.data.vectors import with_encoded, with_vectors
 from labelwise.files import AnyPath, split_name
 from labelwise.records import LabelData, is_frame
+from labelwise.views.wording import did_you_mean
 
 BUILT_IN: dict[str, ModuleType] = {
     "arff": arff,
@@ -147,7 +148,9 @@ def write(data: LabelData, path: AnyPath, *, format: str | None = None, **option
 def _format_of(path: AnyPath, format: str | None) -> str:
     if format is not None:
         if format not in BY_NAME:
-            raise ValueError(f"format must be one of {', '.join(BY_NAME)}, got {format!r}")
+            raise ValueError(
+                f"format must be one of {', '.join(BY_NAME)}, got {format!r}{did_you_mean(format, BY_NAME)}"
+            )
         return format
     if Path(path).is_dir():
         return "datasets" if datasets.is_dataset(path) else "shards"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from labelwise.data import read, read_labels
+from labelwise.data import FormatError, read, read_labels
 from labelwise.data.formats.datasets import is_dataset
 from labelwise.data.formats.rows import TABLES, file_suffix, read_lines
 from labelwise.data.skos import VOCABULARIES
@@ -70,7 +70,7 @@ def _read_items(
         number = isinstance(known, str) and known.lstrip("-").isdigit()  # so many attributes of an ARFF file
         where: dict[str, Any] = {} if known is None else {"labels": int(str(known)) if number else known}
         return _with_labels(read(path, **where, **csv), labels)
-    options: dict[str, Any] = {"labels": known, "notice": notice} | ({} if id is None else {"id": id}) | csv
+    options: dict[str, Any] = {"labels": known, "notice": notice} | ({} if id is None else {"id": id or None}) | csv
     if text is not None:
         options |= {"text": text, "vectorizer": HashingVectorizer(n_features=2)}  # a project makes its own features
     if isinstance(known, str) or known is None:
@@ -89,7 +89,10 @@ def read_new(
     notice: Callable[[str], None] | None = None,
     **csv: Any,
 ) -> LabelData:
-    """More items for a project, or items to predict: read as the project's features need them."""
+    """More items for a project, or items to predict: read as the project's features need them.
+
+    `id` is the column of their ids, "" to number them; None is the column that the project's own came from.
+    """
     kind = settings.features["kind"]
     if kind == "images" and is_folder(path):
         return _pictures(Path(path), label_names)
@@ -97,11 +100,25 @@ def read_new(
         data = read(path, **csv)
         return as_the_project(data, settings) if kind == "numbers" else data
     options: dict[str, Any] = {"labels": None, "label_names": list(label_names), "notice": notice} | csv
-    options |= {} if id is None else {"id": id}
-    field = settings.features.get("field")
+    column = id_column(settings, id)
+    options |= {} if column is None else {"id": column or None}
     if kind == "numbers":
-        return read(path, **options, features=settings.features.get("names"))
-    return read(path, **options, text=field or "text", vectorizer=HashingVectorizer(n_features=2))
+        options |= {"features": settings.features.get("names")}
+    else:
+        field = settings.features.get("field")
+        options |= {"text": field or "text", "vectorizer": HashingVectorizer(n_features=2)}
+    try:
+        return read(path, **options)
+    except FormatError as error:
+        if id is None and "asked for by id=" in error.problem:
+            cure = "it has the ids of the project's own items; name another by id=, or number the rows by id=''"
+            raise FormatError(f"{error.problem}: {cure}", error.path) from None
+        raise
+
+
+def id_column(settings: Settings, given: str | None) -> str | None:
+    """The column of the ids of more items: as it is given, or that of the project's own items."""
+    return settings.features.get("id") if given is None else given
 
 
 def as_the_project(data: LabelData, settings: Settings) -> LabelData:

@@ -37,7 +37,7 @@ from labelwise.labelling.exchange.label_studio_answers import (
 )
 from labelwise.labelling.exchange.label_studio_api import LabelStudio
 from labelwise.labelling.exchange.label_studio_tasks import data_digest, task_key
-from labelwise.labelling.exchange.sources import read_new, read_pool
+from labelwise.labelling.exchange.sources import id_column, read_new, read_pool
 from labelwise.labelling.notes import Note
 from labelwise.labelling.project import Project
 from labelwise.labelling.records import EVENT_KINDS, IN_WORDS, Event, ExpectedLabels
@@ -292,7 +292,8 @@ def import_items(
         columns = [name.strip() for name in known.split(",")]
         text = project.settings.features.get("field")
         names = project.label_names() if len(columns) == 1 else None
-        data = read_pool(path, text=text, known=columns[0] if names else columns, labels=names, id=id, **options)
+        options |= {"text": text, "id": id_column(project.settings, id)}
+        data = read_pool(path, known=columns[0] if names else columns, labels=names, **options)
     added = project.add_items(data)
     return added, data.n_items - added
 

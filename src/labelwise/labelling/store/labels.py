@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +13,7 @@ from labelwise.labelling.errors import AnswerRefused, ProjectError
 from labelwise.labelling.store.schema import changes, labels
 from labelwise.records.label_tree import LabelTree
 from labelwise.records.labels import Label
+from labelwise.views.wording import did_you_mean
 
 DESCRIBE = "describe labels"  # a change: the number of each label to what it means
 IMPLY = "imply parents"  # a change: whether a label implies its parent
@@ -47,8 +47,7 @@ class StoredLabels:
             target = self.gone[name]
             what = "is retired and takes no answers" if target is None else f"was merged into {target!r}; use that one"
             raise AnswerRefused(f"label {name!r} {what}")
-        close = get_close_matches(name, self.names, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(name, self.names)
         raise ProjectError(f"there is no label {name!r} in the project{hint}")
 
     def recorded_id_of(self, name: str) -> int:
