@@ -6,6 +6,9 @@ All with one thread and in CPU seconds, on made-up data:
 
 * `sweep_ratio_to_lapack`: one sweep over all parameters of a mixture of k components, over k times one `potrf` and
   one `trsm` with n right-hand sides, for n = 400 and 800; the worse of the two.
+* `fit_ratio_to_label_gp`: `LabelMixtureGP().fit` over `LabelGP().fit` on the same 2000 sparse items of 1000 features
+  with 300 labels. `fit_growth_at_max_exact`: the mixture's cost per row with a tenth more rows than `max_exact`, over
+  that with a tenth less; about one if there is no jump.
 * `pool_100k_seconds`: seconds of one core to choose ten of 100 000 items by `LabelCovariance.paper()`: all scored
   roughly, the best few per cent closely; 300 training items, one mixture of 20 components with variational gates, 300
   labels. `pool_100k_seconds_default` is the same for model and strategy without any option: four mixtures.
@@ -57,6 +60,26 @@ def made_up(n, d, q, rng):
     centres, rates = rng.standard_normal((25, d)), rng.beta(0.3, 3.0, (25, q))
     group = rng.integers(25, size=n)
     return centres[group] + 0.7 * rng.standard_normal((n, d)), rng.random((n, q)) < rates[group]
+
+
+def made_up_sparse(n, d, q, rng, n_words=30):
+    """Documents of 25 kinds: half of their words are their kind's own."""
+    words, rates = rng.dirichlet(np.full(d, 0.05), 25), rng.beta(0.1, 3.0, (25, q))
+    group = rng.integers(25, size=n)
+    X = np.stack([rng.multinomial(n_words, 0.5 * words[kind] + 0.5 / d) for kind in group])
+    return sp.csr_array(X.astype(np.float64)), rng.random((n, q)) < rates[group]
+
+
+def fit_costs(n, rng):
+    """CPU seconds of both models on n rows, and the mixture's growth per row where its gates become inducing ones."""
+    X, Y = made_up_sparse(n, 1000, 300, rng)
+    model, rival = lw.LabelMixtureGP(random_state=0), lw.LabelGP(random_state=0)
+    for each in (model, rival):
+        each.fit(X[:100], Y[:100])  # compiles
+    ratio = seconds(lambda: model.fit(X, Y), repeats=1) / seconds(lambda: rival.fit(X, Y), repeats=3)
+    below, above = (round(share * model.max_exact) for share in (0.9, 1.1))
+    low, high = (seconds(lambda m=m: model.fit(X[:m], Y[:m]), repeats=2) / m for m in (below, above))
+    return {"fit_ratio_to_label_gp": ratio, "fit_growth_at_max_exact": high / low}
 
 
 def sweep_ratio(n, k, q, rng):
@@ -129,6 +152,8 @@ def main():
         result["sweep_ratio_to_lapack"] = max(ratios.values())
         result |= {f"sweep_ratio_to_lapack_{n}": ratio for n, ratio in ratios.items()}
         say("sweeps done")
+        result |= fit_costs(500 if quick else 2000, rng)
+        say("fits done")
         result["logdet_speedup"], result["logdet_error"] = log_determinants(500 if quick else 2000, rng)
         say("determinants done")
         result["top100_overlap"] = min(overlap(seed) for seed in range(1 if quick else 3))

@@ -155,6 +155,48 @@ def test_partial_fit_with_more_labels_of_the_same_items():
     assert told < untold
 
 
+def partly_known(n_full=40, n_single=40):
+    """Items of three kinds, the first known in full, the others by one answer each."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(3, size=n_full + n_single)
+    X = np.eye(3)[kind] * 3 + rng.normal(size=(kind.size, 3))
+    Y = rng.random((kind.size, 9)) < np.where(np.arange(9) // 3 == kind[:, None], 0.8, 0.05)
+    observed = np.arange(9) == rng.integers(9, size=(kind.size, 1))
+    observed[:n_full] = True
+    return X, Y, observed
+
+
+@pytest.mark.parametrize("gate", ["regression", "variational"])
+def test_single_answers_count_but_do_not_shape_the_components(gate):
+    X, Y, observed = partly_known()
+    options = {"n_components": 3, "gate": gate, "kernel_fit": "fixed", "length_scale": 2.0, "label_prior": (1.0, 2.0)}
+    model = small(**options).fit(X, Y, observed)
+    assert len(model._fitted.gates.X) == 40
+    np.testing.assert_allclose(model.responsibilities_.sum(axis=1), 2)
+    for restart in model._fitted.restarts:  # every answer counts once
+        np.testing.assert_allclose(restart.present.sum(axis=0), 3 * 1 + (Y & observed).sum(axis=0))
+        np.testing.assert_allclose(restart.absent.sum(axis=0), 3 * 2 + (~Y & observed).sum(axis=0))
+    alone = small(**options).fit(X[:40], Y[:40])
+    by_bayes = alone.posterior(X[40:]).given(Y[40:], observed[40:]).component_weights()  # of all restarts together
+    grown = alone.partial_fit(X[40:], Y[40:], observed[40:])
+    assert grown.n_items_ == 80
+    assert len(grown._fitted.gates.X) == 40
+    for number in range(2):
+        part = grown.restart_ == number
+        expected = by_bayes[:, part] / by_bayes[:, part].sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(grown.responsibilities_[40:, part], expected, atol=0.02)  # six sweeps later
+
+
+def test_single_answers_do_no_harm():
+    X, Y, observed = partly_known(60, 240)
+    X_new, Y_new, _ = partly_known(400, 0)
+    losses = []
+    for rows in (slice(60), slice(None)):
+        p = LabelMixtureGP(10, random_state=0).fit(X[rows], Y[rows], observed[rows]).predict_proba(X_new)
+        losses.append(-np.where(Y_new, np.log(p), np.log1p(-p)).mean())
+    assert losses[1] < losses[0] + 1e-3
+
+
 def test_partial_fit_starts_afresh_once_the_rows_have_doubled():
     X, Y = problem(n=80)
     model = small().fit(X[:30], Y[:30]).partial_fit(X[30:], Y[30:])
@@ -194,14 +236,28 @@ def test_few_inducing_rows_still_learn():
     assert aucs[1] > aucs[0] - 0.03
 
 
-def test_pruning_drops_small_components_once():
+def effective_components(a, b, ratio):
+    """The paper's rule, as it is printed in its section on ρ."""
+    K, L = a.shape
+    g = [sum(a[k, l] + b[k, l] for l in range(L)) for k in range(K)]
+    threshold = ratio / K * sum(g)
+    return [k for k in range(K) if g[k] >= threshold]
+
+
+@pytest.mark.parametrize("prior", [4.0, (1.0, 1.0)])
+def test_pruning_keeps_the_effective_components_of_the_paper(prior):
     X, Y = problem(n=80)
-    whole = small(n_components=12).fit(X, Y)
-    smallest = whole.component_sizes_[whole.restart_ == 0].min() * 12 / 80
-    pruned = small(n_components=12, prune_ratio=min(0.9, smallest + 0.3)).fit(X, Y)
-    assert pruned.n_components_ < whole.n_components_
+    observed = np.random.default_rng(2).random(Y.shape) < 0.8
+    options = {"n_components": 12, "restarts": 1, "label_prior": prior}
+    (whole,) = small(**options).fit(X, Y, observed)._fitted.restarts
+    for ratio in (0.3, 0.6, 0.9):
+        pruned = small(**options, prune_ratio=ratio).fit(X, Y, observed)
+        assert pruned.n_components_ == len(effective_components(whole.present, whole.absent, ratio))
+    assert 1 < pruned.n_components_ < 12  # else nothing is tested
+    sizes = whole.responsibilities.sum(axis=0)
+    assert (sizes >= 0.9 * sizes.mean()).sum() < pruned.n_components_  # the prior counts, so that fewer are dropped
     assert np.all(np.isfinite(pruned.predict_proba(X)))
-    np.testing.assert_allclose(pruned.responsibilities_[:, pruned.restart_ == 1].sum(1), 1.0)
+    np.testing.assert_allclose(pruned.responsibilities_.sum(axis=1), 1.0)
 
 
 def test_the_kernel_by_the_bound_has_a_higher_bound_and_a_longer_scale():

@@ -174,25 +174,32 @@ class CountingGates:
         return self.gates.infer(precision, shift, workspace)
 
 
-def test_gates_that_are_not_active_are_left_alone():
-    state, _, gates, prior_mean = problem()
-    counting = CountingGates(gates)
-    found = update_gates(state, counting, prior_mean, active=np.array([False, True, True, True]))
-    assert counting.calls == 3
-    np.testing.assert_array_equal(found.mean[:, 0], state.mean[:, 0])
-    assert not np.allclose(found.mean[:, 1], state.mean[:, 1])
-
-
-def test_components_that_stay_empty_cost_nothing(monkeypatch):
+def test_only_gates_whose_items_changed_are_updated():
     state, labels, gates, prior_mean = problem()
+    state, _ = run_sweeps(state, labels, gates, prior_mean, MixtureSchedule(60, 60, least_change=0.0))
     counting = CountingGates(gates)
-    run_sweeps(state, labels, counting, prior_mean, MixtureSchedule(10, 10))
-    assert counting.calls == 40  # none is empty
-    monkeypatch.setattr("labelwise.numerics.mixture.bernoulli_mixture.EMPTY", np.inf)
-    counting = CountingGates(gates)
-    _, bounds = run_sweeps(state, labels, counting, prior_mean, MixtureSchedule(10, 10))
-    assert counting.calls == 2 * 4  # all count as empty now, and are left after two sweeps
+    update_gates(state, counting, prior_mean, least_change=0.03)
+    assert counting.calls == 0  # converged
+    moved = state.responsibilities.copy()
+    moved[:, [1, 2]] = moved[:, [2, 1]]
+    found = update_gates(replace(state, responsibilities=moved), counting, prior_mean, least_change=0.03)
+    assert counting.calls == 2
+    np.testing.assert_array_equal(found.mean[:, [0, 3]], state.mean[:, [0, 3]])
+    np.testing.assert_array_equal(found.precision[:, [0, 3]], state.precision[:, [0, 3]])
+    assert not np.allclose(found.mean[:, 1], state.mean[:, 1])
+    update_gates(state, counting, prior_mean)
+    assert counting.calls == 6  # by default all, for instance with another kernel
+
+
+def test_sweeps_that_leave_settled_gates_alone_end_at_the_same_bound_with_less_work():
+    state, labels, gates, prior_mean = problem()
+    every, some = CountingGates(gates), CountingGates(gates)
+    _, full = run_sweeps(state, labels, every, prior_mean, MixtureSchedule(60, 60, least_change=0.0))
+    _, bounds = run_sweeps(state, labels, some, prior_mean, MixtureSchedule(60, 60, least_change=0.03))
+    assert every.calls == 60 * 4
+    assert some.calls < every.calls / 3
     assert np.all(np.diff(bounds) > -1e-9 * abs(bounds[-1]))
+    assert bounds[-1] == pytest.approx(full[-1], rel=1e-3)
 
 
 def test_flipping_a_label_with_its_prior_changes_nothing_else():

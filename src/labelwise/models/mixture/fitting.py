@@ -11,19 +11,19 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed, effective_n_jobs
-from scipy.special import betaln
+from scipy.special import betaln, softmax
 from sklearn.cluster import KMeans, kmeans_plusplus
 from threadpoolctl import threadpool_limits
 
 from labelwise.models.label_gp.posterior import Limits, make_solver
 from labelwise.models.mixture.state import FittedMixture, FittedRestart, RegressionGate
-from labelwise.models.training_rows import TrainingRows, row_keys
-from labelwise.numerics.arrays import BoolArray, FloatArray
+from labelwise.models.training_rows import COMPLETE_ROWS, TrainingRows, row_keys
+from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
 from labelwise.numerics.calibration import base_rates
 from labelwise.numerics.feature_scaling import FeatureScaling, learn_scaling
 from labelwise.numerics.gp.kernels import Kernel, median_distance, squared_distances, squared_norms
 from labelwise.numerics.gp.search import choose_parts
-from labelwise.numerics.linear_algebra import stack_rows
+from labelwise.numerics.linear_algebra import dense, stack_rows
 from labelwise.numerics.mixture.bernoulli_mixture import (
     MixtureLabels,
     MixtureSchedule,
@@ -35,16 +35,20 @@ from labelwise.numerics.mixture.bernoulli_mixture import (
 )
 from labelwise.numerics.mixture.gates import Gates, InducingGates, KernelGates
 from labelwise.numerics.mixture.kernel import RegressionKernel, kernel_step, search_length_scale
+from labelwise.numerics.recovery.row_completion import telling_rows
 
 OnStep = Callable[[int, float], None]
 WORTH_THREADS = 1000  # rows from which one gate is worth several threads of LAPACK
 KERNEL_ROUNDS, SWEEPS_BETWEEN = 10, 5  # of the kernel by the bound
+
+REGRESSION_LIMITS = Limits(max_exact=6000, n_inducing=1000)  # of the one factor of the regression gate, as of `LabelGP`
 
 LABEL_FLOOR = 1e-2  # added to a label's variance: a rare label must not rule the clusters
 TIE_BREAKER = 1e-6
 TRIES = 4
 WARM_SWEEPS = 6  # of `partial_fit`
 CLUSTER_ROWS = 2000  # centres are found on at most so many rows, drawn at random
+DENSE_NUMBERS = 2**24  # clusters are found three times as fast in a dense array, where it takes no more than 128 MB
 ROUNDING = 1e-7  # a spread that is less of the mean is what rounding left
 CONFIDENCE = 0.8  # responsibility of an item's own cluster at the start
 
@@ -69,8 +73,8 @@ class MixtureOptions:
     max_sweeps: int = 60
     tolerance: float = 1e-5
     n_search: int = 600
-    max_exact: int = 2000
-    n_inducing: int = 400
+    max_exact: int = 400
+    n_inducing: int = 200
     n_jobs: int | None = None
 
     @classmethod
@@ -126,16 +130,17 @@ def warm_mixture(
     X = stack_rows(before.X, before.scaling(X[is_new]))
     if origin.gates is None or len(rows) > outgrown * len(origin.rows):
         return _fit_rows(before.scaling, rows, X, options, rng)
-    gates = _extend_gates(origin.gates, X, options, rng)
-    labels = _labels(rows, options)
-    mean, variance = origin.latent(X)
+    telling = shaping_rows(rows.observed)
+    labels, X_telling = _labels(rows, options), X[telling]
+    gates = _extend_gates(origin.gates, X_telling, options, rng)
+    mean, variance = origin.latent(X_telling)
     jobs = [
-        delayed(_carry_over)(restart, (mean[:, part], variance[:, part]), labels, gates, options)
+        delayed(_carry_over)(restart, (mean[:, part], variance[:, part]), labels.take(telling), gates, options)
         for restart, part in zip(origin.restarts, origin.parts, strict=True)
     ]
-    restarts = _side_by_side(jobs, len(rows), options.n_jobs)
-    regression = _regress(restarts, X, origin.hyper, options, rng)
-    return replace(origin, rows=rows, X=X, gates=gates, restarts=restarts, regression=regression, origin=origin)
+    restarts = _side_by_side(jobs, telling.size, options.n_jobs)
+    warm = replace(origin, rows=rows, X=X, gates=gates, restarts=restarts, origin=origin)
+    return _finish(warm, labels, telling, options, rng)
 
 
 def _fit_rows(
@@ -146,25 +151,67 @@ def _fit_rows(
     rng: np.random.Generator,
     on_step: OnStep | None = None,
 ) -> FittedMixture:
-    labels = _labels(rows, options)
+    labels, telling = _labels(rows, options), shaping_rows(rows.observed)
     keys = [key for _, key in row_keys(X, np.arange(len(rows)))]
-    distinct = len(set(zip(keys, map(bytes, rows.Y), map(bytes, rows.observed), strict=True)))
+    distinct = len({(keys[i], bytes(rows.Y[i]), bytes(rows.observed[i])) for i in telling})
     k = min(options.n_components, distinct)
     if k == 1:
         alone = (_single_component(labels),)
         return FittedMixture(scaling, rows, X, RegressionKernel(options.length_scale or 1.0), None, alone)
     hyper = _choose_kernel(X, rows, keys, options, rng)
-    features = start_features(X, rows.Y, rows.observed, base_rates(rows.Y, rows.observed), rng)
+    X_telling, answers = X[telling], (rows.Y[telling], rows.observed[telling])
+    features = start_features(X_telling, *answers, base_rates(rows.Y, rows.observed), rng)
     starts = [start_responsibilities(features, k, rng) for _ in range(options.restarts)]
     kernel = Kernel(rbf=options.signal_variance, length_scale=hyper.length_scale)
     if options.kernel_fit == "elbo":
-        kernel = _kernel_by_bound(kernel, X, starts[0], labels, options)
+        kernel = _kernel_by_bound(kernel, X_telling, starts[0], labels.take(telling), options)
         hyper = RegressionKernel(kernel.length_scale)
-    gates = _make_gates(kernel, X, options, rng)
-    jobs = [delayed(_fit_restart)(start, labels, gates, options, on_step) for start in starts]
-    restarts = _side_by_side(jobs, len(rows), options.n_jobs)
-    regression = _regress(restarts, X, hyper, options, rng)
-    return FittedMixture(scaling, rows, X, hyper, gates, restarts, options.gate_moments, regression)
+    gates = _make_gates(kernel, X_telling, options, rng)
+    jobs = [delayed(_fit_restart)(start, labels.take(telling), gates, options, on_step) for start in starts]
+    restarts = _side_by_side(jobs, telling.size, options.n_jobs)
+    fitted = FittedMixture(scaling, rows, X, hyper, gates, restarts, options.gate_moments)
+    return _finish(fitted, labels, telling, options, rng)
+
+
+def shaping_rows(observed: BoolArray) -> IntArray:
+    """The rows that components and gates are learnt from: those with a good share of the labels known, if they are
+    enough or hold most of the answers; otherwise all.
+
+    A single answer does not say which component an item has. Hundreds of such items would make components of
+    their own at the start, and would teach the gates no more than what those believe already.
+
+    >>> shaping_rows(np.array([[True] * 9, [True] * 9, [True] + [False] * 8]))
+    array([0, 1])
+    >>> shaping_rows(np.eye(3, dtype=bool))
+    array([0, 1, 2])
+    """
+    telling = telling_rows(observed)
+    enough = telling.size >= COMPLETE_ROWS or 2 * observed[telling].sum() >= observed.sum()
+    return telling if enough else np.arange(len(observed))
+
+
+def _finish(
+    fitted: FittedMixture, labels: MixtureLabels, telling: IntArray, options: MixtureOptions, rng: np.random.Generator
+) -> FittedMixture:
+    """The regression gate, and the answers of the rows that were left out: features and answers say which components
+    such a row comes from, then it counts for the labels and the gates of these."""
+    n = len(fitted.rows)
+    fitted = replace(fitted, regression=_regress(fitted, fitted.X[telling], options, rng))
+    others = np.delete(np.arange(n), telling)
+    if others.size == 0:
+        return fitted
+    own, theta = labels.take(others), fitted.label_probabilities
+    log_weights = np.log(np.maximum(fitted.gate_means(fitted.X[others]), 1e-300))
+    log_weights += own.present @ np.log(theta).T + own.absent @ np.log1p(-theta).T  # (others, c)
+    restarts = []
+    for restart, part in zip(fitted.restarts, fitted.parts, strict=True):
+        phi = np.empty((n, restart.n_components))
+        phi[telling], phi[others] = restart.responsibilities, softmax(log_weights[:, part], axis=1)
+        present, absent = (phi[others].T @ answers for answers in (own.present, own.absent))  # (k, q)
+        grown = {"present": restart.present + present, "absent": restart.absent + absent}
+        restarts.append(replace(restart, responsibilities=phi, **grown))
+    fitted = replace(fitted, restarts=tuple(restarts))
+    return replace(fitted, regression=_regress(fitted, fitted.X, options, rng))
 
 
 def _side_by_side(jobs: list[Any], n_rows: int, n_jobs: int | None) -> tuple[FittedRestart, ...]:
@@ -250,9 +297,9 @@ def _fit_restart(
     prior_mean = options._prior_means(start)
     state = MixtureState.start(start, labels, gates, prior_mean)
     state, bounds = run_sweeps(state, labels, gates, prior_mean, options._schedule, on_step)
-    large = state.sizes >= options.prune_ratio * state.sizes.mean()
-    if not large.all():  # once, after convergence: inside the loop the mean rises and takes all components with it
-        state = state.keep(large)
+    effective = state.strengths >= options.prune_ratio * state.strengths.mean()
+    if not effective.all():  # once, after convergence: inside the loop the mean rises and takes all components with it
+        state = state.keep(effective)
         prior_mean = options._prior_means(state.responsibilities)
         state, more = run_sweeps(state, labels, gates, prior_mean, options._schedule, on_step)
         bounds += more
@@ -276,19 +323,13 @@ def _carry_over(
     return FittedRestart.of(state, old.prior_mean, bounds)
 
 
-def _regress(
-    restarts: tuple[FittedRestart, ...],
-    X: Any,
-    hyper: RegressionKernel,
-    options: MixtureOptions,
-    rng: np.random.Generator,
-) -> RegressionGate | None:
+def _regress(fitted: FittedMixture, X: Any, options: MixtureOptions, rng: np.random.Generator) -> RegressionGate | None:
+    """The regression of the responsibilities on the rows X that have them."""
     if options.gate != "regression":
         return None
     everything = np.ones((X.shape[0], 1), dtype=bool)
-    limits, priority = Limits(options.max_exact, options.n_inducing), rng.random(X.shape[0])
-    solver = make_solver(hyper.kernel, hyper.noise, X, everything, limits, priority)
-    phi = np.hstack([each.responsibilities for each in restarts])  # (n, c)
+    hyper, priority, phi = fitted.hyper, rng.random(X.shape[0]), fitted.responsibilities  # (n, c)
+    solver = make_solver(hyper.kernel, hyper.noise, X, everything, REGRESSION_LIMITS, priority)
     centre = phi.mean(axis=0)
     solution = solver.solve(phi - centre, np.zeros(phi.shape[1], dtype=np.intp))
     return RegressionGate(solver, centre, solver.weights(solution))
@@ -310,10 +351,13 @@ def start_features(X: Any, Y: BoolArray, observed: BoolArray, rates: FloatArray,
 def start_responsibilities(features: Any, n_components: int, rng: np.random.Generator) -> FloatArray:
     """(n, k) from k-means on `start_features`: 0.8 for an item's own cluster, the rest shared by all."""
     n = features.shape[0]
-    rows = np.sort(rng.choice(n, CLUSTER_ROWS, replace=False)) if n > CLUSTER_ROWS else np.arange(n)
-    means = KMeans(n_components, n_init=TRIES, random_state=int(rng.integers(2**31))).fit(features[rows])
+    sample = features[np.sort(rng.choice(n, CLUSTER_ROWS, replace=False))] if n > CLUSTER_ROWS else features
+    if np.prod(sample.shape) <= DENSE_NUMBERS:
+        sample = dense(sample)
     own = np.zeros((n, n_components))
-    own[np.arange(n), means.predict(features)] = 1.0
+    with threadpool_limits(1):  # threads that wait for one another cost more than so few rows
+        means = KMeans(n_components, n_init=TRIES, random_state=int(rng.integers(2**31))).fit(sample)
+        own[np.arange(n), means.predict(features)] = 1.0
     return CONFIDENCE * own + (1 - CONFIDENCE) / n_components
 
 

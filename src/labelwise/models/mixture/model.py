@@ -66,7 +66,8 @@ class LabelMixtureGP(LabelModel, MixtureOptions):
         Of the gates' Gaussian processes. "balanced" is −ln(k − 1), where the σ of all gates add up to about one;
         "size" gives every σ the share of its component at the start.
     prune_ratio : float
-        After convergence, components smaller than this share of the mean are dropped and the rest is fitted on.
+        After convergence, components with fewer effective observations than this share of the mean are dropped and the
+        rest is fitted on. As in the paper, effective observations are the answers of a component and of its prior.
     equation9 : "full" or "printed"
         "printed" leaves two terms out of the update of responsibilities, as the paper prints it.
     scale : "auto" or "none"
@@ -77,7 +78,8 @@ class LabelMixtureGP(LabelModel, MixtureOptions):
     n_search : int
         Rows, drawn at random, on which the length-scale is chosen.
     max_exact, n_inducing : int
-        With more rows than `max_exact` the gates are functions of `n_inducing` rows.
+        With more rows than `max_exact` the variational gates are functions of `n_inducing` rows. They cost as much as
+        exact gates there, and the regression gate, which predicts, stays exact up to 6000 rows.
     n_jobs : int, optional
         Restarts fitted in parallel.
     random_state : int, RandomState, Generator or None
@@ -130,7 +132,7 @@ class LabelMixtureGP(LabelModel, MixtureOptions):
         them.
         """
         stated: dict[str, Any] = {"restarts": 1, "equation9": "printed", "prior_mean": 0.0, "kernel_fit": "elbo"}
-        stated |= {"gate": "variational", "gate_moments": "sampling", "label_prior": (1.0, 1.0)}
+        stated |= {"gate": "variational", "gate_moments": "sampling", "label_prior": (1.0, 1.0), "max_exact": 2000}
         return cls(**(stated | parameters))
 
     def fit(self, X: Any, Y: Any, observed: Any = None, *, on_step: Callable[[int, float], None] | None = None) -> Self:

@@ -38,6 +38,7 @@ MAX_NUMBERS = 2.5e7  # held in factors of gates: 200 MB; beyond, they are made a
 MOST_ROWS = 4000  # of the training rows that tell how well other items are known
 BLOCK = 1024  # items whose kernel to the training rows is held at once
 SAMPLED = 200  # draws of the sampling rule
+LEAST_WEIGHT = 1e-4  # of a component, by the regression gate
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +49,8 @@ class FittedRestart:
     absent: FloatArray  # (k, q) b
     responsibilities: FloatArray  # (n, k)
     prior_mean: FloatArray  # (k,)
-    precision: FloatArray  # (n, k)
-    weights: FloatArray  # (n, k) or (m, k)
+    precision: FloatArray  # (t, k) of the rows that the gates are learnt from
+    weights: FloatArray  # (t, k) or (m, k)
     bounds: tuple[float, ...]
 
     @classmethod
@@ -155,6 +156,15 @@ class FittedMixture:
         by_restart = [self._rule(mean[:, part], variance[:, part], rough) for part in self.parts]
         return GateMoments(*(np.hstack(each) for each in zip(*by_restart, strict=True)))
 
+    def gate_means(self, X: Any) -> FloatArray:
+        """(n, c) E[π] of prepared items, those of one restart summing to one."""
+        if self.regression is None:
+            return self.moments(X).mean
+        mean = np.maximum(self.regression.mean(X), LEAST_WEIGHT)
+        for part in self.parts:
+            mean[:, part] /= mean[:, part].sum(axis=1, keepdims=True)
+        return mean
+
     def _rule(self, mean: FloatArray, variance: FloatArray, rough: bool) -> GateMoments:
         if rough or self.rule == "probit":
             return probit_moments(mean, variance)
@@ -177,9 +187,6 @@ class FittedMixture:
 
 
 # -- beliefs ----------------------------------------------------------------------------------------------------------
-
-
-LEAST_WEIGHT = 1e-4  # of a component, by the regression gate
 
 
 class MixtureCovariances(LabelCovariances):
@@ -236,10 +243,7 @@ class MixturePosterior(LabelPosterior):
         regression, n_restarts = self._fitted.regression, len(self._fitted.restarts)
         if regression is None:
             return self._moments.mean / n_restarts
-        mean = np.maximum(regression.mean(self._prepared), LEAST_WEIGHT)
-        for part in self._fitted.parts:
-            mean[:, part] /= mean[:, part].sum(axis=1, keepdims=True)
-        return mean / n_restarts
+        return self._fitted.gate_means(self._prepared) / n_restarts
 
     @cached_property
     def _weights(self) -> FloatArray:

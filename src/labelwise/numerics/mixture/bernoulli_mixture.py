@@ -15,13 +15,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import betaln, digamma, gammaln, polygamma, softmax, xlogy
 
-from labelwise.numerics.arrays import BoolArray, FloatArray
+from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
 from labelwise.numerics.mixture.gates import Gates
 from labelwise.numerics.polya_gamma import log_two_cosh, polya_gamma_mean
 
 LEAST_PRECISION = 1e-12
 NEWTON_STEPS = 5  # three reach rounding
-EMPTY, PATIENCE = 1e-3, 2  # a component smaller than this for so many sweeps keeps its gate as it is
 LEAST_VARIANCE = 1e-12
 BLOCK_NUMBERS = 2**21  # of small matrices held at once
 
@@ -38,6 +37,9 @@ class MixtureLabels:
     @classmethod
     def of(cls, Y: BoolArray, observed: BoolArray, prior: tuple[FloatArray, FloatArray]) -> MixtureLabels:
         return cls((Y & observed).astype(np.float64), (~Y & observed).astype(np.float64), *prior)
+
+    def take(self, rows: IntArray) -> MixtureLabels:
+        return replace(self, present=self.present[rows], absent=self.absent[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +87,9 @@ class MixtureState:
         return self.divergence.size
 
     @property
-    def sizes(self) -> FloatArray:
-        return self.responsibilities.sum(axis=0)  # (k,)
+    def strengths(self) -> FloatArray:
+        """(k,) Σ_l a_kl + b_kl: what the paper calls effective posterior observations, those of the prior included."""
+        return (self.present + self.absent).sum(axis=1)
 
 
 def update_labels(state: MixtureState, labels: MixtureLabels) -> MixtureState:
@@ -122,18 +125,19 @@ def update_counts(state: MixtureState) -> MixtureState:
 
 
 def update_gates(
-    state: MixtureState, gates: Gates, prior_mean: FloatArray, active: BoolArray | None = None
+    state: MixtureState, gates: Gates, prior_mean: FloatArray, *, least_change: float = 0.0
 ) -> MixtureState:
-    """q(f), equations (5) to (7), of the `active` (k,) gates."""
+    """q(f), equations (5) to (7), of the gates whose D has changed by the share `least_change` since their last update;
+    by default of all."""
     D = np.maximum((state.responsibilities + state.counts) * polya_gamma_mean(1.0, state.tilt), LEAST_PRECISION)
     r = 0.5 * (state.responsibilities - state.counts) - D * prior_mean
+    changed = np.abs(D - state.precision).sum(axis=0) >= least_change * state.precision.sum(axis=0)  # (k,)
     mean, variance, weights = state.mean.copy(), state.variance.copy(), state.weights.copy()
     divergence, precision, workspace = state.divergence.copy(), state.precision.copy(), gates.workspace()
-    for k in range(state.n_components):
-        if active is None or active[k]:
-            beliefs = gates.infer(np.ascontiguousarray(D[:, k]), np.ascontiguousarray(r[:, k]), workspace)
-            mean[:, k], variance[:, k] = prior_mean[k] + beliefs.mean, beliefs.variance
-            weights[:, k], divergence[k], precision[:, k] = beliefs.weights, beliefs.divergence, D[:, k]
+    for k in np.flatnonzero(changed):
+        beliefs = gates.infer(np.ascontiguousarray(D[:, k]), np.ascontiguousarray(r[:, k]), workspace)
+        mean[:, k], variance[:, k] = prior_mean[k] + beliefs.mean, beliefs.variance
+        weights[:, k], divergence[k], precision[:, k] = beliefs.weights, beliefs.divergence, D[:, k]
     return replace(state, mean=mean, variance=variance, weights=weights, divergence=divergence, precision=precision)
 
 
@@ -144,11 +148,11 @@ def sweep(
     prior_mean: FloatArray,
     *,
     printed: bool = False,
-    active: BoolArray | None = None,
+    least_change: float = 0.0,
 ) -> MixtureState:
     """Every update once."""
     state = update_responsibilities(update_labels(state, labels), labels, printed=printed)
-    return update_gates(update_counts(update_tilt(state)), gates, prior_mean, active)
+    return update_gates(update_counts(update_tilt(state)), gates, prior_mean, least_change=least_change)
 
 
 def evidence_bound(state: MixtureState, labels: MixtureLabels) -> float:
@@ -170,6 +174,7 @@ class MixtureSchedule:
     most: int = 60
     tolerance: float = 1e-5  # of the bound, relative
     printed: bool = False  # equation (9) of the paper as it is printed
+    least_change: float = 0.03  # share of its precisions by which a gate has to change before it is updated again
 
 
 def run_sweeps(
@@ -182,14 +187,13 @@ def run_sweeps(
 ) -> tuple[MixtureState, list[float]]:
     """Sweeps until the bound stands still, and the bound after each.
 
-    The gate of a component that stays empty is left as it is: its update would cost as much as any other.
+    A gate costs far more than all labels together. After a few sweeps most components have settled, and only gates that
+    still change are updated: whichever they are, no sweep lowers the bound.
     """
     bounds: list[float] = []
-    empty_for = np.zeros(state.n_components, dtype=int)
     for step in range(schedule.most):
-        active = empty_for < PATIENCE
-        state = sweep(state, labels, gates, prior_mean, printed=schedule.printed, active=active)
-        empty_for = np.where(state.sizes < EMPTY, empty_for + 1, 0)
+        least_change = schedule.least_change if step else 0.0  # kernel or prior mean may be new
+        state = sweep(state, labels, gates, prior_mean, printed=schedule.printed, least_change=least_change)
         bounds.append(evidence_bound(state, labels))
         if on_step is not None:
             on_step(step, bounds[-1])
