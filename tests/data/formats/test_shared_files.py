@@ -151,3 +151,5 @@ def test_spacy_as_spacy_writes_it(tmp_path):
     path.write_text('{"text": "a"}\n')
     with pytest.raises(FormatError, match="no item has a category"):
         lw.read(path, format="spacy")
+    with pytest.raises(FormatError, match=r"x\.spacy: this is spaCy's binary form; write it as json by spaCy: \["):
+        lw.read(tmp_path / "x.spacy", format="spacy")

@@ -20,6 +20,7 @@ from labelwise.files import AnyPath, split_name, writing
 from labelwise.records import LabelData
 
 TEXT, CATS = "text", "cats"
+TO_JSON = '[{"text": doc.text, "cats": doc.cats} for doc in DocBin().from_disk(path).get_docs(nlp.vocab)]'
 
 
 def read(path: AnyPath, *, threshold: float = 0.5, **layout: Any) -> LabelData:
@@ -74,6 +75,8 @@ def write(data: LabelData, path: AnyPath, *, text: str = TEXT, id: str | None = 
 
 
 def _rows(path: AnyPath) -> list[tuple[int, dict[str, Any]]]:
+    if split_name(path)[1] == ".spacy":
+        raise FormatError(f"this is spaCy's binary form; write it as json by spaCy: {TO_JSON}", path)
     if split_name(path)[1] != ".json":
         rows = list(parse_lines(text_lines(path, "utf-8"), path))
     else:
