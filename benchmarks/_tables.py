@@ -235,12 +235,12 @@ def of_costs(saved: Mapping[str, dict[str, Any]]) -> Tables:
         [
             f"`CooccurrenceFactors`, fit: {factors['large_data']}, {_count(factors['large_items'])} items, "
             f"{factors['large_factors']} factors, {factors['large_sweeps']} sweeps",
-            f"{_seconds(factors['large_seconds'])} by the clock, both cores",
+            _seconds(factors["large_cpu_seconds"]),
             f"{factors['large_peak_gib']:.2f}",
         ],
         [
             f"`OnlineBayes`, one pass over a stream: {stream}",
-            f"{_seconds(online['stream_seconds'])} by the clock, with making up the rows",
+            f"{_seconds(online['stream_cpu_seconds'])} with making up the rows",
             f"{online['stream_peak_gib'] + online['stream_weights_gib']:.2f}",
         ],
         [
