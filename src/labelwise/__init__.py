@@ -1,4 +1,4 @@
-"""labelwise: Bayesian multi-label learning that asks for the fewest labels."""
+"""labelwise: tag many items with sets of labels in a few hours, by Bayesian models that ask what is worth your time."""
 
 from labelwise._lazy import attach
 from labelwise._moved import find_moved_modules

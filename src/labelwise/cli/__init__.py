@@ -125,7 +125,7 @@ def labelwise(
         typer.Option(envvar="LABELWISE_CONFIG", metavar="FILE", help="TOML file with options: [serve] port = 8080."),
     ] = None,
 ) -> None:
-    """Bayesian multi-label learning that asks for the fewest labels.
+    """Tag many items with sets of labels in a few hours: it asks what is worth your time and learns the rest.
 
     Options can also be set by the environment (LABELWISE_SERVE_PORT for --port of serve) or by a file (--config).
     """
