@@ -5,11 +5,17 @@
 VENV is an environment with the package label-studio 1.23 (or LABEL_STUDIO_VENV names it); without one nothing is
 measured. Both are started on this machine only. The same csv without ids goes to both sides. Then, at random: answers,
 changes, skips and deletions by the webhook, choices that are no labels, a file imported after the webhook, answers and
-deletions while labelwise is down, read by the interface and by a file. Afterwards a project is exported to Label
-Studio, answered there and read back. After every step what stands here is compared with what stands there.
+deletions while labelwise is down, read by the interface and by a file; a second webhook with a stale token beside it
+all. Then a project is exported with its predictions, imported there as it is, answered in the order of uncertainty
+sampling, given the predictions of the next training, and read back; at last Label Studio's export makes new projects.
+In between Label Studio is stopped and started again while labelwise runs, and labelwise while Label Studio does. After
+every step what stands here is compared with what stands there.
 
 The last line printed is one JSON object: `sent` changes in Label Studio, `right` the answers compared and equal,
 `wrong` the answers here that nobody gave so there, `lost` those there that are not here, `doubled` those counted twice.
+`in_order` of the `next_tasks` were the next question of labelwise, `predicted` tasks have a prediction that Label
+Studio asked for all at once (single choice: with at most one choice), `restarts` of either side; what is not as it
+should be counts as `wrong`, too.
 """
 
 from __future__ import annotations
@@ -27,13 +33,12 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from labelwise import Answer
 from labelwise.labelling import Project
+from labelwise.labelling.items.browse import Browser
 
 LABELS = ("late", "broken", "refund", "praise")
 CONFIG = (
@@ -41,9 +46,10 @@ CONFIG = (
     + "".join(f'<Choice value="{name}"/>' for name in (*LABELS, "elsewhere"))
     + "</Choices></View>"
 )
+USER = "ann@example.org"
 TOKEN = "0123456789abcdef" * 2 + "01234567"
 STUDIO_SETTINGS = {
-    "LABEL_STUDIO_USERNAME": "ann@example.org",
+    "LABEL_STUDIO_USERNAME": USER,
     "LABEL_STUDIO_PASSWORD": "for-this-run-only",
     "LABEL_STUDIO_USER_TOKEN": TOKEN,
     "LABEL_STUDIO_ENABLE_LEGACY_API_TOKEN": "true",
@@ -56,6 +62,8 @@ STUDIO_SETTINGS = {
 }
 SIZES = {"quick": (60, 40), "full": (400, 300)}  # rows of the csv, changes of each step
 START_SECONDS = 600.0  # Label Studio makes its database first
+MANY_TASKS = {"quick": 300, "full": 1500}  # predicted by one request
+IN_TURN = {"quick": 5, "full": 12}  # tasks that are answered in the order of uncertainty sampling, three times
 SAME = 4  # rows that show the same as another one: no answer to them can be filed
 
 
@@ -75,8 +83,14 @@ class Studio:
             text = reply.read()
         return json.loads(text) if text else None
 
-    def new_project(self, title: str) -> int:
-        return int(self.call("POST", "/api/projects", {"title": title, "label_config": CONFIG})["id"])
+    def new_project(self, title: str, config: str = CONFIG, **settings: Any) -> int:
+        return int(self.call("POST", "/api/projects", {"title": title, "label_config": config, **settings})["id"])
+
+    def connect(self, project: int, port: int, token: str) -> str:
+        """Connect labelwise as the model of a project, and say what Label Studio makes of it."""
+        body = {"project": project, "url": f"http://127.0.0.1:{port}/label-studio", "title": "labelwise"}
+        body |= {"auth_method": "BASIC_AUTH", "basic_auth_user": "labelwise", "basic_auth_pass": token}
+        return str(self.call("POST", "/api/ml", body)["readable_state"])
 
     def upload(self, project: int, path: Path) -> None:
         """A file as the page sends it."""
@@ -99,9 +113,10 @@ class Studio:
     def tasks(self, project: int) -> list[dict[str, Any]]:
         return list(self.call("GET", f"/api/tasks?project={project}&fields=all&page_size=10000")["tasks"])
 
-    def annotate(self, task: int, choices: list[str], skipped: bool = False) -> None:
+    def annotate(self, task: int, choices: list[str], skipped: bool = False, name: str = "topic") -> None:
         self.sent += 1
-        self.call("POST", f"/api/tasks/{task}/annotations/", {"result": result(choices), "was_cancelled": skipped})
+        body = {"result": result(choices, name), "was_cancelled": skipped}
+        self.call("POST", f"/api/tasks/{task}/annotations/", body)
 
     def change(self, annotation: int, choices: list[str]) -> None:
         self.sent += 1
@@ -112,8 +127,8 @@ class Studio:
         self.call("DELETE", f"/api/annotations/{annotation}/")
 
 
-def result(choices: list[str]) -> list[dict[str, Any]]:
-    return [{"from_name": "topic", "to_name": "text", "type": "choices", "value": {"choices": choices}}]
+def result(choices: list[str], name: str = "topic") -> list[dict[str, Any]]:
+    return [{"from_name": name, "to_name": "text", "type": "choices", "value": {"choices": choices}}]
 
 
 def free_port() -> int:
@@ -135,17 +150,32 @@ def wait_for(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
     raise RuntimeError(f"{address} did not answer: {log.read_text(encoding='utf-8')[-2000:]}")
 
 
-@contextmanager
-def running(command: list[str], address: str, log: Path, **settings: str) -> Iterator[None]:
-    """A server that answers at its address, and is stopped at the end."""
-    with log.open("ab") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=out, env={**os.environ, **settings})
+class Server:
+    """A server that answers at its address; as a context it is started, and stopped at the end."""
+
+    def __init__(self, command: list[str], address: str, log: Path, **settings: str) -> None:
+        self.command, self.address, self.log = command, address, log
+        self.environment = {**os.environ, **settings}
+        self.restarts = 0
+
+    def __enter__(self) -> Server:
+        with self.log.open("ab") as out:
+            self.process = subprocess.Popen(self.command, stdout=out, stderr=out, env=self.environment)
         try:
-            wait_for(process, address, log)
-            yield
-        finally:
-            process.terminate()
-            process.wait()
+            wait_for(self.process, self.address, self.log)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.wait()
+
+    def restart(self) -> None:
+        self.__exit__()
+        self.__enter__()
+        self.restarts += 1
 
 
 def labelwise(*words: str) -> list[str]:
@@ -159,10 +189,9 @@ def run_labelwise(*words: str, **settings: str) -> str:
     return done.stdout.strip()
 
 
-def serving(project: Path, port: int, log: Path) -> Any:
-    return running(
-        labelwise("serve", str(project), "--port", str(port), "--no-worker"), f"http://127.0.0.1:{port}/", log
-    )
+def serving(project: Path, port: int, log: Path, *more: str) -> Server:
+    words = ("serve", str(project), "--port", str(port), "--no-worker", *more)
+    return Server(labelwise(*words), f"http://127.0.0.1:{port}/", log)
 
 
 def change_at_random(studio: Studio, project: int, chance: random.Random, n: int) -> None:
@@ -248,19 +277,27 @@ class Comparison:
         self.figures.update(found)
         print(step, found, file=sys.stderr, flush=True)
 
+    def check(self, step: str, figure: str, right: int, of: int) -> None:
+        """Count what is right, and the rest as wrong."""
+        self.figures.update({figure: right, "wrong": of - right})
+        print(step, f"{right} of {of}", file=sys.stderr, flush=True)
 
-def same_csv(studio: Studio, folder: Path, size: tuple[int, int], chance: random.Random, counts: Comparison) -> None:
+
+def same_csv(
+    studio: Studio, server: Server, folder: Path, size: str, chance: random.Random, counts: Comparison
+) -> None:
     """The same csv on both sides, without ids; everything that can happen to annotations."""
-    rows, changes = size
+    rows, changes = SIZES[size]
     texts = [f"row {i}: {chance.choice(['late parcel', 'broken cup', 'thanks', 'money back'])}" for i in range(rows)]
     unclear = set(texts[:SAME])
     write_csv(folder / "rows.csv", [*texts, *texts[:SAME]])
     path, port = folder / "same.db", free_port()
-    run_labelwise("new", str(path), "--items", str(folder / "rows.csv"), "--text", "text", "--labels", ",".join(LABELS))
+    new_project(path, folder / "rows.csv")
     studio.new_project("so that numbers differ")
     project = studio.new_project("the same csv")
     studio.upload(project, folder / "rows.csv")
     token = run_labelwise("user", "token", str(path), "label-studio")
+    studio.add_webhook(project, f"http://127.0.0.1:{port}/label-studio/webhook", "a stale token")
     studio.add_webhook(project, f"http://127.0.0.1:{port}/label-studio/webhook", token)
 
     def compare(step: str) -> None:
@@ -273,6 +310,9 @@ def same_csv(studio: Studio, folder: Path, size: tuple[int, int], chance: random
         told = run_labelwise("import", str(path), str(studio.export(project, folder / "after.json")))
         print(told, file=sys.stderr)
         compare("a file after the webhook")
+        server.restart()
+        change_at_random(studio, project, chance, changes // 4)
+        compare("webhook after a restart of Label Studio")
     change_at_random(studio, project, chance, changes)
     with serving(path, port, folder / "serve.log"):
         print(run_labelwise(*live, "--reconcile", LABEL_STUDIO_TOKEN=TOKEN), file=sys.stderr)
@@ -290,32 +330,107 @@ def same_csv(studio: Studio, folder: Path, size: tuple[int, int], chance: random
         compare("webhook after that")
 
 
-def exported(studio: Studio, folder: Path, size: tuple[int, int], chance: random.Random, counts: Comparison) -> None:
-    """A project with answers of its own, exported to Label Studio, answered there, read back."""
-    rows, changes = size
-    path, port, there = folder / "exported.db", free_port(), studio.new_project("an export of ours")
-    write_csv(folder / "items.csv", [f"item {i}" for i in range(rows)])
-    run_labelwise(
-        "new", str(path), "--items", str(folder / "items.csv"), "--text", "text", "--labels", ",".join(LABELS)
-    )
+def exported(
+    studio: Studio, server: Server, folder: Path, size: str, chance: random.Random, counts: Comparison
+) -> None:
+    """A project with answers of its own: exported with predictions, answered there in our order, read back."""
+    rows, changes = SIZES[size]
+    path, port = folder / "exported.db", free_port()
+    write_csv(folder / "items.csv", [f"item {i}: {chance.choice(LABELS)} {chance.choice(LABELS)}" for i in range(rows)])
+    new_project(path, folder / "items.csv")
     with Project(path) as project:
         names = sorted(project.item_names())[: rows // 4]
         answers = [Answer(name, {label: chance.random() < 0.5 for label in LABELS}) for name in names]
         ours = {receipt.event for receipt in project.tell(answers, who="owner")}
-    run_labelwise("export", str(path), str(folder / "tasks.json"))
-    studio.call("POST", f"/api/projects/{there}/import", json.loads((folder / "tasks.json").read_text()))
+    tasks, interface = folder / "tasks.json", folder / "interface.xml"
+    run_labelwise("export", str(path), str(tasks), "--predictions")
+    run_labelwise("export", str(path), str(interface))
+    config = interface.read_text(encoding="utf-8")
+    there = studio.new_project("an export of ours", config, sampling="Uncertainty sampling")
+    studio.call("POST", f"/api/projects/{there}/import", json.loads(tasks.read_text(encoding="utf-8")))
     token = run_labelwise("user", "token", str(path), "label-studio")
     studio.add_webhook(there, f"http://127.0.0.1:{port}/label-studio/webhook", token)
     live = ("import", str(path), "--from-label-studio", studio.address, "--project", str(there))
-    with serving(path, port, folder / "serve.log"):
+    send = ("export", str(path), "--to-label-studio", studio.address, "--project", str(there))
+
+    def compare(step: str) -> None:
+        counts.add(step, said_there(studio, there, path, set(), ours), said_here(path))
+
+    with serving(path, port, folder / "serve.log") as served:
         print(run_labelwise(*live, LABEL_STUDIO_TOKEN=TOKEN), file=sys.stderr)
         counts.add("our own answers come back", Counter(), said_here(path))
-        tasks = [task["id"] for task in studio.tasks(there) if not task["annotations"]]
-        for task in chance.sample(tasks, min(changes, len(tasks))):
-            studio.annotate(task, [name for name in LABELS if chance.random() < 0.4])
-        counts.add("webhook of exported tasks", said_there(studio, there, path, set(), ours), said_here(path))
+        counts.check("connected", "connected", studio.connect(there, port, token) == "Connected", 1)
+        answer_in_turn(studio, there, path, IN_TURN[size], chance, counts)
+        compare("webhook of exported tasks")
+        print(run_labelwise(*send, LABEL_STUDIO_TOKEN=TOKEN), file=sys.stderr)
+        answer_in_turn(studio, there, path, IN_TURN[size], chance, counts)
+        server.restart()
+        served.restart()
+        print(run_labelwise(*send, LABEL_STUDIO_TOKEN=TOKEN), file=sys.stderr)
+        answer_in_turn(studio, there, path, IN_TURN[size], chance, counts)
+        compare("webhook of exported tasks after a restart of both")
+        open_tasks = [task["id"] for task in studio.tasks(there) if not task["annotations"]]
+        for task in chance.sample(open_tasks, min(changes // 4, len(open_tasks))):
+            studio.annotate(task, [name for name in LABELS if chance.random() < 0.4], name="labels")
         print(run_labelwise("import", str(path), str(studio.export(there, folder / "back.json"))), file=sys.stderr)
-        counts.add("a file of exported tasks", said_there(studio, there, path, set(), ours), said_here(path))
+        compare("a file of exported tasks")
+        counts.figures["restarts"] += served.restarts
+    print(run_labelwise(*live, LABEL_STUDIO_TOKEN=TOKEN), file=sys.stderr)
+    with Project(path) as project:
+        people = {event.who for event in project.events()}
+    counts.check("people by their names", "named", len(people & {"owner", f"label-studio:{USER}"}), len(people))
+    for command in (("new", "made.db", "--items", "back.json"), ("import", "imported.db", "back.json")):
+        words = [str(folder / word) if "." in word else word for word in command]
+        print(run_labelwise(*words), file=sys.stderr)
+        made = folder / command[1]
+        counts.add(f"a new project by {command[0]}", said_there(studio, there, made, set(), set()), said_here(made))
+
+
+def answer_in_turn(studio: Studio, project: int, path: Path, n: int, chance: random.Random, counts: Comparison) -> None:
+    """Answer the tasks that Label Studio gives next; they should be our questions, in order."""
+    order = questions_in_order(path)
+    done = {task["meta"]["item"] for task in studio.tasks(project) if task["annotations"]}
+    expected = [name for name in order if name not in done][:n]
+    given = []
+    for _ in range(n):
+        task = studio.call("GET", f"/api/projects/{project}/next")
+        given.append(task["meta"]["item"])
+        studio.annotate(task["id"], [name for name in LABELS if chance.random() < 0.4], name="labels")
+    counts.figures["next_tasks"] += n
+    counts.check("in our order", "in_order", sum(a == b for a, b in zip(given, expected, strict=True)), n)
+
+
+def questions_in_order(path: Path) -> list[str]:
+    with Project(path) as project:
+        ranks = {name: rank for name, (_, rank) in Browser(project).standing_of(sorted(project.item_names())).items()}
+    return sorted((name for name in ranks if ranks[name] is not None), key=lambda name: ranks[name])
+
+
+def many_at_once(studio: Studio, folder: Path, size: str, chance: random.Random, counts: Comparison) -> None:
+    """Label Studio asks for the predictions of all tasks by one request; only one label may be chosen of each."""
+    path, port, n = folder / "many.db", free_port(), MANY_TASKS[size]
+    texts = [f"{i} {chance.choice(LABELS)} {chance.choice(LABELS)}" for i in range(n)]
+    write_csv(folder / "many.csv", texts)
+    new_project(path, folder / "many.csv", "--control", "0", "--start", "0", "--strategy", "uncertainty")
+    there = studio.new_project("many tasks", CONFIG.replace("multiple", "single"))
+    studio.upload(there, folder / "many.csv")
+    with Project(path) as project:
+        names = sorted(project.item_names())[:50]
+        shown = {name: project.content_of(name)["text"].split() for name in names}
+        project.tell([Answer(name, {label: label in shown[name] for label in LABELS}) for name in names])
+        project.refresh()
+    token = run_labelwise("user", "token", str(path), "label-studio")
+    with serving(path, port, folder / "serve.log"):
+        studio.connect(there, port, token)
+        everything = {"selectedItems": {"all": True, "excluded": []}}
+        studio.call("POST", f"/api/dm/actions?id=retrieve_tasks_predictions&project={there}", everything)
+        chosen = [task["predictions"][0]["result"] for task in studio.tasks(there) if task["predictions"]]
+    right = sum(all(len(each["value"]["choices"]) == 1 for each in result) for result in chosen)
+    counts.check("predicted at once", "predicted", right, n)
+
+
+def new_project(path: Path, items: Path, *more: str) -> None:
+    run_labelwise("new", str(path), "--items", str(items), "--text", "text", "--labels", ",".join(LABELS), *more)
 
 
 def write_csv(path: Path, texts: list[str]) -> None:
@@ -340,9 +455,11 @@ def main() -> None:
         folder = Path(name)
         start = [str(command), "start", "--no-browser", "--internal-host", "127.0.0.1", "--port", str(port)]
         settings = {**STUDIO_SETTINGS, "LABEL_STUDIO_BASE_DATA_DIR": str(folder / "studio")}
-        with running(start, f"{studio.address}/api/version", folder / "studio.log", **settings):
-            same_csv(studio, folder, SIZES[options.size], chance, counts)
-            exported(studio, folder, SIZES[options.size], chance, counts)
+        with Server(start, f"{studio.address}/api/version", folder / "studio.log", **settings) as server:
+            same_csv(studio, server, folder, options.size, chance, counts)
+            exported(studio, server, folder, options.size, chance, counts)
+            many_at_once(studio, folder, options.size, chance, counts)
+            counts.figures["restarts"] += server.restarts
     print(json.dumps({"sent": studio.sent, **counts.figures}))
 
 

@@ -17,6 +17,8 @@ from labelwise import Answer, Campaign, LabelData, Project, SemiSupervised
 from labelwise.cli import app
 from labelwise.data.bundled import make_digit_pictures
 from labelwise.labelling import TrainedLabeller
+from labelwise.labelling.exchange.label_studio_answers import Interface
+from labelwise.labelling.exchange.label_studio_predictions import Config
 from labelwise.labelling.exchange.transfer import read_events_file
 from labelwise.labelling.store.labels import read_changes
 from labelwise.labelling.training.locks import only_worker
@@ -199,6 +201,112 @@ def test_a_label_studio_file_is_taken_in_once_and_told(folder):
     (folder / "ls.json").write_text(json.dumps([gone]), encoding="utf-8")
     assert "--reconcile takes them back" in run("import", "p.db", "ls.json").stdout
     assert "took back 1 answer" in run("import", "p.db", "ls.json", "--reconcile").stdout
+
+
+STUDIO_TASKS = [
+    {
+        "id": 40 + n,
+        "project": 5,
+        "data": {"text": text, "from": "shop"},
+        "annotations": [
+            {
+                "id": n + 1,
+                "completed_by": {"id": 7, "email": "ann@example.org"},
+                "created_at": f"2024-05-01T10:00:0{n}Z",
+                "result": [{"from_name": "t", "to_name": "text", "type": "choices", "value": {"choices": chosen}}],
+            }
+        ]
+        if chosen
+        else [],
+    }
+    for n, (text, chosen) in enumerate(
+        [("late again", ["late"]), ("broken cup", ["broken", "R&D"]), ("late again", []), ("thanks", [])]
+    )
+]
+
+
+def told_by(project: str) -> list[tuple[str, str, dict[str, bool | None]]]:
+    with Project(project) as made:
+        return [(event.item, event.who, dict(event.values)) for event in made.events()]
+
+
+def test_a_label_studio_export_is_a_new_project_with_its_answers(folder):
+    (folder / "ls.json").write_text(json.dumps(STUDIO_TASKS), encoding="utf-8")
+    (folder / "names.csv").write_text("name,description\nlate,came after the date\npraise,\n", encoding="utf-8")
+    told = run("new", "a.db", "--items", "ls.json", "--labels", "names.csv").stdout
+    assert "4 items, 4 labels" in told and "4 new items, 2 new events" in told
+    no = dict.fromkeys(("late", "praise", "broken", "R&D"), False)
+    said = [("40", {**no, "late": True}), ("41", {**no, "broken": True, "R&D": True})]
+    assert told_by("a.db") == [(item, "label-studio:ann@example.org", values) for item, values in said]
+    with Project("a.db") as made:
+        assert made.settings.features["field"] == "text"
+        assert made.labelled().labels[0].description == "came after the date"
+    assert "0 new items, 0 new events, 2 known already" in run("import", "a.db", "ls.json").stdout
+    run("new", "b.db", "--items", "ls.json", "--text", "from")
+    told = run("import", "c.db", "ls.json").stdout
+    assert told.startswith("c.db: a new project\n4 new items, 2 new events")
+    assert told_by("b.db") == told_by("c.db")
+    del no["praise"]
+    assert [values.keys() for *_, values in told_by("c.db")] == [no.keys()] * 2
+    assert "4 items" not in run("import", "c.db", "ls.json").stdout, "the second time it is there"
+
+
+def test_an_export_of_ours_is_a_new_project_with_the_people_here(folder):
+    answer(3)
+    run("export", "p.db", "tasks.json", "--predictions")
+    run("new", "copy.db", "--items", "tasks.json", "--text", "body", "--labels", "labels.txt")
+    with Project("p.db") as first, Project("copy.db") as second:
+        said = [[(e.item, e.who, e.at, dict(e.values)) for e in each.events()] for each in (first, second)]
+        assert said[0] == said[1] and {who for _, who, *_ in said[0]} == {"ann"}
+        assert first.labelled().items == second.labelled().items
+
+
+@pytest.mark.parametrize(
+    ("tasks", "more", "words"),
+    [
+        ([{**STUDIO_TASKS[3]}], [], "name them by labelwise new --items ... --labels"),
+        ([{**STUDIO_TASKS[0], "data": {"one": "x", "two": "y"}}], [], "they have 'one', 'two'"),
+        ([{**STUDIO_TASKS[0], "data": {"size": 7}}], [], "labelwise new --items ... --text; they have 'size'"),
+        ([], ["--reconcile"], "there is no project none.db"),
+        ([], ["--answers"], "there is no project none.db"),
+    ],
+)
+def test_what_makes_no_project_of_a_label_studio_file_is_told(folder, tasks, more, words):
+    (folder / "ls.json").write_text(json.dumps(tasks), encoding="utf-8")
+    code = 6 if more else 2
+    assert words in " ".join(run("import", "none.db", "ls.json", *more, code=code).stderr.split())
+    assert not (folder / "none.db").exists()
+
+
+def test_a_label_studio_file_has_no_columns(folder):
+    (folder / "ls.json").write_text(json.dumps(STUDIO_TASKS), encoding="utf-8")
+    for option in ("--known", "--id"):
+        assert "are for tables" in run("new", "n.db", "--items", "ls.json", option, "from", code=2).stderr
+    (folder / "none.json").write_text("[]", encoding="utf-8")
+    assert "has no task" in run("new", "n.db", "--items", "none.json", "--labels", "a,b", code=2).stderr
+
+
+def test_the_interface_of_exported_tasks_is_read_back(folder):
+    run("export", "p.db", "interface.xml")
+    text = (folder / "interface.xml").read_text(encoding="utf-8")
+    with Project("p.db") as project:
+        names = project.label_names()
+    config = Config.read(text, names)
+    assert (config.from_name, config.to_name, config.is_single) == ("labels", "body", False)
+    assert config.choices == set(names) and config.box == ("suggestions", "body")
+    assert Interface.read(text, names).asked == tuple(names)
+
+
+def test_what_is_missing_to_give_predictions_to_label_studio_is_told(folder, monkeypatch):
+    monkeypatch.delenv("LABEL_STUDIO_TOKEN", raising=False)
+    live = ("export", "p.db", "--to-label-studio", "http://127.0.0.1:1")
+    assert "give a file to write, or --to-label-studio" in run("export", "p.db", code=2).stderr
+    assert "give a file to write" in run("export", "p.db", "x.csv", "--follow", code=2).stderr
+    assert "Give --project" in run(*live, code=2).stderr
+    assert "LABEL_STUDIO_TOKEN" in run(*live, "--project", "1", code=2).stderr
+    monkeypatch.setenv("LABEL_STUDIO_TOKEN", "x")
+    assert "not both" in run(*live, "--project", "1", "tasks.json", code=2).stderr
+    assert "cannot be reached" in run(*live, "--project", "1", code=2).stderr
 
 
 def test_what_is_missing_to_read_from_label_studio_is_told(folder, monkeypatch):

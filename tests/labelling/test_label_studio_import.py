@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,16 +18,18 @@ import pytest
 from labelling.studio_payloads import CONFIG, PROJECT, annotation, created, deleted, task
 from labelwise import Answer, LabelData
 from labelwise.labelling import Project, ProjectError
-from labelwise.labelling.exchange import label_studio_api
+from labelwise.labelling.exchange import label_studio_api, label_studio_transfer
+from labelwise.labelling.exchange.label_studio import emails_in
 from labelwise.labelling.exchange.label_studio_api import LabelStudio
-from labelwise.labelling.exchange.transfer import (
+from labelwise.labelling.exchange.label_studio_transfer import (
     Imported,
     export_tasks,
-    import_answers,
+    follow_trainings,
     import_live,
     import_tasks,
-    write_events,
+    send_predictions,
 )
+from labelwise.labelling.exchange.transfer import import_answers, write_events
 from labelwise.labelling.figures.status import status_of
 from labelwise.labelling.items.browse import Browser
 from labelwise.labelling.web.ml_backend import handle_webhook
@@ -259,6 +262,7 @@ class FakeStudio:
         self.token, self.access = "Token legacy", "one"
         self.reply: tuple[int, bytes, dict[str, str]] | None = None
         self.asked: list[str] = []
+        self.version, self.predictions, self.done = "labelwise", [], []
         studio = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -273,8 +277,13 @@ class FakeStudio:
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                if self.path != "/api/token/refresh/":
+                    self.send(*(studio.reply or (201, studio.change(self.command, self.path, body))))
+                    return
                 good = self.path == "/api/token/refresh/" and body == {"refresh": "a.personal.token"}
                 self.send(*((200, json.dumps({"access": studio.access}).encode()) if good else (401, b"{}")))
+
+            do_PATCH = do_DELETE = do_POST
 
             def send(self, status: int, data: bytes, headers: dict[str, str] | None = None) -> None:
                 self.send_response(status)
@@ -293,12 +302,25 @@ class FakeStudio:
     def get(self, path: str) -> tuple[int, bytes]:
         parts = urlsplit(path)
         if parts.path == f"/api/projects/{PROJECT}/":
-            return 200, json.dumps({"id": PROJECT, "label_config": CONFIG}).encode()
+            found = {"id": PROJECT, "label_config": CONFIG, "model_version": self.version}
+            return 200, json.dumps(found).encode()
+        if parts.path == f"/api/projects/{PROJECT}/model-versions/":
+            return 200, json.dumps(Counter(each["model_version"] for each in self.predictions)).encode()
         if parts.path != "/api/tasks" or parse_qs(parts.query)["project"] != [str(PROJECT)]:
             return 404, b"{}"
         page, size = (int(parse_qs(parts.query)[name][0]) for name in ("page", "page_size"))
         part = self.tasks[(page - 1) * size : page * size]
         return 200, json.dumps({"tasks": part, "total": len(self.tasks)}).encode()
+
+    def change(self, method: str, path: str, body: Any) -> bytes:
+        self.done.append((method, path.removeprefix(f"/api/projects/{PROJECT}/")))
+        if method == "POST":
+            self.predictions += body
+        elif method == "PATCH":
+            self.version = body["model_version"]
+        else:
+            self.predictions = [each for each in self.predictions if each["model_version"] != body["model_version"]]
+        return b""
 
 
 @pytest.fixture
@@ -421,7 +443,7 @@ def test_tasks_that_go_while_we_read_take_nothing_back(alone, studio, monkeypatc
     ("reply", "words"),
     [
         ((401, b"{}", {}), "the token is refused"),
-        ((403, b"{}", {}), "may not read"),
+        ((403, b"{}", {}), "may not do this"),
         ((404, b"{}", {}), "no such project"),
         ((500, b"{}", {}), "it answered 500"),
         ((302, b"", {"location": "http://elsewhere.example/"}), "sends on to 'http://elsewhere.example/'"),
@@ -459,3 +481,156 @@ def test_people_of_label_studio_count_as_people(alone):
     (pair,) = status_of(alone).pairs
     assert {pair.first, pair.second} == {"ann", "label-studio:7"}
     assert status_of(alone).labels[0].agreement == 1.0
+
+
+# -- predictions to a running one --------------------------------------------------------------------------------------
+
+
+def teach(project: Project, *items: int) -> None:
+    project.tell([Answer(str(i), {"red": i % 2 == 0, "round": True, "new": False}) for i in items], who="ann")
+
+
+def test_predictions_are_given_in_pages_and_the_version_follows(alone, studio, monkeypatch):
+    monkeypatch.setattr(label_studio_transfer, "PREDICTIONS_AT_ONCE", 2)
+    studio.tasks = [task(text, number=70 + i, is_labeled=i == 1) for i, text in enumerate(TEXTS)]
+    studio.predictions = [{"task": 70, "model_version": "of another model"}]
+    teach(alone, 0, 1)
+    there = LabelStudio(studio.address, "legacy")
+    first, sent = send_predictions(alone, there, PROJECT)
+    assert (studio.version, sent) == (first, 5), "tasks that are labelled need none"
+    assert [step for step in studio.done if step[0] == "POST"] == [("POST", "import/predictions")] * 3
+    ours = [each for each in studio.predictions if each["model_version"] == first]
+    by_score = [TEXTS[each["task"] - 70] for each in sorted(ours, key=lambda each: each["score"])]
+    asked = [alone.content_of(lease.question.item)["text"] for lease in alone.ask(4, who="bob")]
+    assert by_score == [*asked, "thing 0"], "our questions in their order, then what is known"
+    teach(alone, 3)
+    second, _ = send_predictions(alone, there, PROJECT)
+    assert second == studio.version != first
+    assert {each["model_version"] for each in studio.predictions} == {second, "of another model"}
+    assert studio.done[-1][0] == "DELETE" and studio.done[-2][0] == "PATCH", "the earlier ones stand until then"
+    assert send_predictions(alone, there, PROJECT) == (second, 5)
+    assert Counter(each["model_version"] for each in studio.predictions)[second] == 5, "none is there twice"
+
+
+class Enough(Exception):
+    """Ends a loop that has no end."""
+
+
+def test_each_training_is_followed_and_what_failed_is_sent_later(alone, studio):
+    studio.tasks = [task(text, number=70 + i) for i, text in enumerate(TEXTS)]
+    told: list[str] = []
+    versions: list[str] = []
+
+    def wait(seconds: float) -> None:
+        versions.append(studio.version)
+        step = len(versions)
+        if step in (1, 3):
+            teach(alone, step)
+            alone.refresh()
+        studio.reply = (500, b"{}", {}) if step in (3, 4) else None
+        if step == 7:
+            raise Enough
+
+    with pytest.raises(Enough):
+        follow_trainings(alone, LabelStudio(studio.address, "legacy"), PROJECT, told=told.append, wait=wait)
+    first, second, third = dict.fromkeys(versions)
+    assert versions == [first, second, second, second, second, third, third]
+    assert told[0] == f"6 predictions of {first}" and told[1] == f"6 predictions of {second}"
+    assert "it answered 500; trying again" in told[2], "told once"
+    assert told[3:] == [f"6 predictions of {third}"]
+
+
+def test_exported_predictions_are_those_of_the_backend(alone, studio, tmp_path):
+    """Label Studio takes the version of tasks that it imports, so its sampling follows our scores at once."""
+    teach(alone, 0, 1)
+    path = tmp_path / "tasks.json"
+    export_tasks(alone, str(path), predictions=True)
+    exported = json.loads(path.read_text(encoding="utf-8"))
+    studio.tasks = [task(text, number=70 + i) for i, text in enumerate(TEXTS)]
+    send_predictions(alone, LabelStudio(studio.address, "legacy"), PROJECT)
+    assert [each["predictions"][0]["model_version"] for each in exported] == [studio.version] * 6
+    assert [each["predictions"][0]["score"] for each in exported] == [each["score"] for each in studio.predictions]
+    chosen = [
+        [result["value"]["choices"] for result in each["result"] if result["type"] == "choices"]
+        for each in ([one["predictions"][0] for one in exported], studio.predictions)
+        for each in each
+    ]
+    assert chosen[:6] == chosen[6:]
+
+
+def test_items_of_the_random_share_are_exported_without_prediction(tmp_path):
+    data = LabelData.from_arrays(np.zeros((6, 1)), label_names=LABELS, items=[{"text": text} for text in TEXTS])
+    with Project.create(
+        tmp_path / "blind.db", data, text="text", start=0, control=1.0, model="binary_relevance"
+    ) as project:
+        project.tell(Answer("0", dict.fromkeys(LABELS, True)))
+        export_tasks(project, str(tmp_path / "tasks.json"), predictions=True)
+        asked = {lease.question.item for lease in project.ask(6)}
+    tasks = json.loads((tmp_path / "tasks.json").read_text(encoding="utf-8"))
+    without = {each["meta"]["item"] for each in tasks if not each["predictions"][0]["result"]}
+    assert asked and asked <= without and "0" not in without
+
+
+# -- who ---------------------------------------------------------------------------------------------------------------
+
+
+def test_people_are_called_by_their_addresses_as_soon_as_label_studio_tells_them(things, file):
+    handle_webhook(things, created(task("thing 0", annotation(1))))
+    handle_webhook(things, created(task("thing 1", annotation(2, completed_by=8), number=4)))
+    named = {"completed_by": {"id": 7, "email": "ann@example.org"}}
+    import_tasks(things, file(task("thing 2", annotation(3, **named), number=5)))
+    ann = "label-studio:ann@example.org"
+    assert [who for _, who, _ in standing(things)] == [ann, "label-studio:8", ann]
+    handle_webhook(things, created(task("thing 3", annotation(4), number=6)))
+    assert standing(things)[-1][1] == ann, "later webhooks, too, which tell only the number"
+    import_tasks(
+        things, file(task("thing 4", annotation(5, **{"completed_by": {"id": 7, "email": "b@c.d"}}), number=7))
+    )
+    assert standing(things)[-1][1] == ann, "the first address stays"
+    before = things.events()
+    assert handle_webhook(things, created(task("thing 0", annotation(1))))["repeated"]
+    handle_webhook(things, deleted(1))
+    assert things.events()[len(before) :][0].who == ann
+
+
+def test_a_running_label_studio_tells_addresses_and_old_files_are_not_counted_again(alone, studio, tmp_path):
+    handle_webhook(alone, created(task("thing 0", annotation(1))))
+    write_events(alone.events(), str(tmp_path / "old.jsonl"))
+    export_tasks(alone, str(tmp_path / "old.json"))
+    studio.tasks = [task("thing 0", annotation(1, created_username="Ann Lee ann@example.org, 7"))]
+    read(alone, studio)
+    assert standing(alone) == [("0", "label-studio:ann@example.org", RED)]
+    assert import_answers(alone, str(tmp_path / "old.jsonl")) == (0, 1)
+    assert import_tasks(alone, str(tmp_path / "old.json")).events == 0
+    assert status_of(alone).answers == 1
+    export_tasks(alone, str(tmp_path / "new.json"))
+    (said,) = json.loads((tmp_path / "new.json").read_text(encoding="utf-8"))[0]["annotations"]
+    assert said["completed_by"] == {"email": "ann@example.org"}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"completed_by": {"id": 7}},
+        {"completed_by": {"email": "ann@example.org"}},
+        {"completed_by": {"id": 7, "email": 3}},
+        {"created_username": "ann@example.org, 8"},
+        {"created_username": "ann, 7"},
+        {"completed_by": None, "created_username": "ann@example.org, 7"},
+    ],
+)
+def test_an_address_that_is_not_surely_that_of_the_number_is_not_taken(more):
+    assert emails_in([task("thing 0", annotation(1, **more))]) == {}
+
+
+def test_answers_of_ours_are_known_again_though_the_machine_was_slow(alone, file, tmp_path):
+    """Label Studio notes two times of an annotation that it imports; a busy machine has moments between them."""
+    teach(alone, 0)
+    (event,) = alone.events()
+    export_tasks(alone, str(tmp_path / "tasks.json"))
+    found = json.loads((tmp_path / "tasks.json").read_text(encoding="utf-8"))[0]
+    chosen = ["red", "round"]
+    for at, new in (("10:00:00.900000", 0), ("10:00:05.000000", 1)):
+        echo = annotation(31, chosen, at=at, import_id=event.id)
+        back = {**task("thing 0", echo), "meta": found["meta"]}
+        assert import_tasks(alone, file(back)).events == new, at

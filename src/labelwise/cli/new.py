@@ -42,7 +42,7 @@ def new(
     items: Annotated[
         str,
         typer.Option(
-            help="csv, xlsx, jsonl, parquet, ARFF, libsvm, ... or a folder: pictures, a Hugging Face dataset."
+            help="csv, xlsx, jsonl, parquet, ARFF, libsvm, Label Studio .json, ... or a folder: pictures, a dataset."
         ),
     ],
     labels: Annotated[
@@ -115,6 +115,9 @@ def new(
     Texts are shown as they are, unless --markdown or --html name their column. Fields that hold the path of a picture,
     a recording or a PDF are shown as that.
 
+    Tasks of a Label Studio export (.json) are items, and its annotations are answers. The labels are those that they
+    name, and those of --labels.
+
     Vectors by --embed are made in pauses of the worker; the campaign begins with words, and vectors join when all are
     ready. With --embeddings, --embed says which encoder made them.
 
@@ -125,6 +128,7 @@ def new(
     labelwise new tickets.db --items tickets.csv --text body --labels labels.txt --embed minilm
     labelwise new tickets.db --items tickets.csv --text body --labels labels.txt --markdown body,steps
     labelwise new photos.db --items photos/ --labels cat,dog,outdoors
+    labelwise new tickets.db --items label-studio-export.json
     labelwise new genes.db --items yeast.arff --strategy uncertainty_pairs
     labelwise new postgresql://me@server/tickets --items tickets.jsonl --text body --known tags
     ```
@@ -132,6 +136,7 @@ def new(
     with starting():
         from labelwise.data import with_vectors  # slow to import
         from labelwise.labelling import Project, ProjectError, Settings  # slow, too
+        from labelwise.labelling.exchange.label_studio_transfer import TaskPool
         from labelwise.labelling.exchange.sources import PICTURES_FIELD, is_folder, read_label_list, read_pool
         from labelwise.labelling.figures.wording import counted
 
@@ -159,16 +164,23 @@ def new(
             if column in formats:
                 raise ProjectError(f"the column {column!r} is Markdown or HTML, not both; name it once")
             formats[column] = "html"
+        asked_about, tasks = None if labels is None else read_label_list(labels), None
         with waiting(f"reading {items}"):
-            data = read_pool(
-                items,
-                text=text,
-                labels=None if labels is None else read_label_list(labels),
-                known=columns[0] if columns and len(columns) == 1 else columns,
-                id=id,
-                notice=print_notice,
-                **csv_options(encoding, delimiter, label_separator),
-            )
+            if items.endswith(".json"):
+                if known is not None or id is not None:
+                    raise ProjectError("--known and --id are for tables; annotations of Label Studio are answers")
+                tasks = TaskPool.read(items, labels=asked_about, text=text)
+                data, text = tasks.data, tasks.text
+            else:
+                data = read_pool(
+                    items,
+                    text=text,
+                    labels=asked_about,
+                    known=columns[0] if columns and len(columns) == 1 else columns,
+                    id=id,
+                    notice=print_notice,
+                    **csv_options(encoding, delimiter, label_separator),
+                )
         if embeddings is not None:
             data = with_vectors(data, embeddings, encoder=embed or "")
         images = PICTURES_FIELD if is_folder(items) else None
@@ -176,10 +188,13 @@ def new(
         made_of = {"text": text, "images": images, "embed": made_here}
         with Project.create(project, data, formats=formats, id=id, **made_of, **settings) as made:
             where, asked = made.store.shown, _asked(made, data)
+            imported = None if tasks is None else tasks.take_answers(made)
             with waiting("preparing the first questions"):
                 made.prepare()
     known_entries = f", {counted(data.n_observed, 'label')} known" if data.n_observed else ""
     typer.echo(f"{where}: {counted(data.n_items, 'item')}, {counted(data.n_labels, 'label')}{known_entries}")
+    if imported is not None:
+        typer.echo(imported.in_words())
     typer.echo(asked)
     typer.echo(f"label them in the browser: labelwise serve {where}")
     typer.echo(f"or in the terminal: labelwise ask {where} --tty")

@@ -100,5 +100,9 @@ class StoreError(ProjectError):
         self.public = public
 
 
+class NoProject(StoreError):
+    """There is no project at the place."""
+
+
 class ProjectFileReplaced(StoreError):
     """The project's file was replaced or deleted while it was open: waiting does not help."""

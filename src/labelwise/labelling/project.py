@@ -29,6 +29,7 @@ from labelwise.labelling.leases import MOST_HELD
 from labelwise.labelling.records import Event, Lease, Predictions, Receipt, Settings
 from labelwise.labelling.served import OWNER, PICTURE_FOLDERS, ServedProject
 from labelwise.labelling.store import Location, Store
+from labelwise.labelling.store.annotations import people_there
 from labelwise.labelling.store.engine import begin_project, read_value, write_value
 from labelwise.labelling.store.events import (
     NewEvent,
@@ -352,17 +353,17 @@ def _record(connection: sa.Connection, events: list[Event]) -> int:
     labels, ids = read_labels(connection), item_ids(connection, [event.item for event in events])
     here = {(row.who, round(row.at, 6), row.item, row.kind): row.id for row, _ in read_events(connection)}
     number_of: dict[int, int] = {}  # by the number it has where it comes from
-    added = 0
+    added, people = 0, people_there(connection)
     for event in events:
-        item = ids[event.item]
-        known = here.get((event.who, round(event.at, 6), item, event.kind))
+        item, who = ids[event.item], people.get(event.who, event.who)
+        known = here.get((who, round(event.at, 6), item, event.kind))
         if known is not None:
             number_of[event.id] = known
             continue
         values = _codes(event, labels)
         asked = WHOLE_ITEM if event.asked is None else labels.recorded_id_of(event.asked)
         undoes = None if event.undoes is None else number_of[event.undoes]
-        new = NewEvent(event.at, event.who, item, event.kind, asked, event.reason, values, undoes=undoes)
+        new = NewEvent(event.at, who, item, event.kind, asked, event.reason, values, undoes=undoes)
         new = replace(new, timing=None if event.timing is None else event.timing.clamped())
         number_of[event.id] = add_event(connection, new)
         withdraw(connection, item, asked)

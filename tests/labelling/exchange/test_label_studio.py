@@ -12,8 +12,10 @@ from labelwise import Answer, LabelData
 from labelwise.data import FormatError
 from labelwise.labelling import Project
 from labelwise.labelling.exchange.label_studio import from_label_studio, labels_in, to_label_studio
+from labelwise.labelling.exchange.label_studio_predictions import version_of
 from labelwise.labelling.exchange.label_studio_tasks import SUGGESTIONS
-from labelwise.labelling.exchange.transfer import export_tasks, import_tasks
+from labelwise.labelling.exchange.label_studio_transfer import export_tasks, import_tasks
+from labelwise.labelling.items.browse import Browser
 
 LABELS = ["red; or so", "round", "new"]
 
@@ -74,7 +76,7 @@ def test_tasks_have_the_shape_label_studio_expects(texts, tmp_path):
         {"from_name": "labels", "to_name": "text", "type": "choices", "value": {"choices": ["red; or so", "new"]}}
     ]
     assert task["annotations"][1]["result"][1]["value"] == {"choices": ["red; or so"]}
-    assert task["predictions"][0]["model_version"] == "labelwise"
+    assert task["predictions"][0]["model_version"] == version_of(Browser(texts))
     assert set(task["predictions"][0]["meta"]) == set(LABELS)
 
 

@@ -14,11 +14,16 @@ from hypothesis import strategies as st
 from labelling.web.site_client import BASE, TestClient
 from labelwise import Answer, LabelData
 from labelwise.labelling import Project
+from labelwise.labelling.exchange.label_studio_predictions import version_of, version_prefix
+from labelwise.labelling.items.browse import Browser
 from labelwise.labelling.web import ml_backend
 from labelwise.labelling.web.server import create_app
 
 WORDS = ["apple", "car", "ball", "wall", "road"]
-CONFIG = '<View><Choices name="topic" toName="text"><Choice value="red"/><Choice value="round"/></Choices></View>'
+CONFIG = (
+    '<View><Choices name="topic" toName="text" choice="multiple">'
+    '<Choice value="red"/><Choice value="round"/></Choices></View>'
+)
 CHANCE = np.random.default_rng(0)
 TEXTS = [" ".join([*CHANCE.choice(WORDS, size=4), f"n{i}"]) for i in range(30)]  # of the items, which are 0 to 29
 MADE_UP = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
@@ -101,6 +106,30 @@ def test_predictions_come_in_order_with_scores_and_the_version(studio, project):
     new = reply["results"][3]["result"][0]
     assert (new["from_name"], new["to_name"], new["type"]) == ("topic", "text", "choices")
     assert new["value"]["choices"] == ["red", "round"], "a task that is no item is believed by the model"
+
+
+@pytest.mark.parametrize("attribute", ["", ' choice="single"', ' choice="single-radio"'])
+def test_where_one_may_be_chosen_the_most_probable_is(studio, attribute):
+    config = CONFIG.replace(' choice="multiple"', attribute)
+    tasks = [{"id": 9, "data": {"text": "apple apple ball"}}, {"id": 10, "data": {"text": TEXTS[3]}}]
+    many, single = (
+        studio.post("predict", {"tasks": tasks, "label_config": c}).json()["results"] for c in (CONFIG, config)
+    )
+    assert many[0]["result"][0]["value"]["choices"] == ["red", "round"]
+    assert len(single[0]["result"][0]["value"]["choices"]) == 1
+    known = [each["result"][0]["value"]["choices"] if each["result"] else [] for each in (many[1], single[1])]
+    assert known[1] == known[0][:1], "what is answered stands, and nothing is chosen where every label is absent"
+
+
+def test_the_version_follows_training_and_beliefs(studio, project):
+    browser = Browser(project)
+    first = version_of(browser)
+    assert first == studio.post("setup", {}).json()["model_version"]
+    assert first.startswith(version_prefix(project)) and first.endswith(f"-{project.events()[-1].id}")
+    project.tell(Answer("20", {"red": True}), who="ann")
+    assert version_of(browser) == first
+    project.refresh()
+    assert version_of(browser) not in (first, "")
 
 
 def test_tasks_ordered_by_score_are_our_questions(studio, project):

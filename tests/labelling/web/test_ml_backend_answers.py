@@ -12,9 +12,10 @@ import pytest
 from labelwise import Answer, LabelData
 from labelwise.labelling import Project, ProjectError
 from labelwise.labelling.exchange import label_studio_answers
+from labelwise.labelling.exchange.label_studio_predictions import MOST_TASKS, Config, predictions_of
 from labelwise.labelling.items.browse import Browser
 from labelwise.labelling.records import ExpectedLabels
-from labelwise.labelling.web.ml_backend import MOST_ANNOTATIONS, MOST_TASKS, Config, handle_webhook, predictions_of
+from labelwise.labelling.web.ml_backend import MOST_ANNOTATIONS, handle_webhook
 
 LABELS = ("red", "round", "new")
 CONFIG = """<View><Text name="text" value="$text"/><Choices name="topic" toName="text" choice="multiple">

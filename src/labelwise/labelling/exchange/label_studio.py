@@ -5,25 +5,28 @@ unsure, two more choices say so: "absent" lists those that are not there, "unsur
 none of the three was not asked. Without them an annotation is a whole one: labels it does not list are absent. A
 skipped task is a cancelled annotation.
 
-People of Label Studio are named "label-studio:" and their number there (or their email address), so that nobody there
-can speak as somebody here.
+People of Label Studio are named "label-studio:" and their email address, or their number there as long as Label Studio
+did not tell the address, so that nobody there can speak as somebody here.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import quoteattr
 
 from labelwise.data.errors import FormatError
 from labelwise.labelling.exchange.label_studio_tasks import SUGGESTIONS, plain, task_key
-from labelwise.labelling.records import TOLD, Event, ExpectedLabels
+from labelwise.labelling.records import TOLD, Event
 from labelwise.labelling.store.schema import STUDIO
 from labelwise.records.asking import Timing
 
+EMAIL_AND_NUMBER = re.compile(r"(\S+@\S+), (\d+)$")  # as Label Studio ends its `created_username`
 FIELDS = ("text", "image")  # where Label Studio's own templates look for what to show
 
 
@@ -63,17 +66,15 @@ def to_label_studio(
     contents: Mapping[str, Any],
     events: Sequence[Event],
     label_names: Sequence[str],
-    predictions: Mapping[str, ExpectedLabels] | None = None,
     project: str = "",
 ) -> list[dict[str, Any]]:
-    """Tasks with annotations and predictions; what was taken back is left out, as Label Studio keeps no history.
+    """Tasks with annotations; what was taken back is left out, as Label Studio keeps no history.
 
     Parameters
     ----------
     contents : what to show of each item, by its name
     events : what people did
     label_names : labels in use
-    predictions : what the model expects of items, where it has an opinion
     project : the identity of the project, by which it knows its tasks again
     """
     undone = {event.undoes for event in events if event.undoes is not None}
@@ -84,19 +85,45 @@ def to_label_studio(
     tasks = []
     for number, (item, content) in enumerate(contents.items(), start=1):
         data = dict(content) if isinstance(content, Mapping) else {"text": content}
-        expected, field = (predictions or {}).get(item), _shown_field(data)
-        if expected is not None and expected.reasons:
-            data[SUGGESTIONS] = "\n".join(map(str, expected.reasons))
+        field = shown_field(data)
         tasks.append(
             {
                 "id": number,
                 "data": data,
                 "meta": {"item": item, "bare": not isinstance(content, Mapping), "project": project},
                 "annotations": [_annotation(event, field, label_names) for event in by_item.get(item, ())],
-                "predictions": [] if expected is None else [_prediction(expected, field)],
+                "predictions": [],
             }
         )
     return tasks
+
+
+def labelling_interface(label_names: Sequence[str], field: str = "text") -> str:
+    """The labelling interface that fits exported tasks: what they show, the labels, and a box for why they are likely.
+
+    The choices that are not shown keep which labels were absent or unsure in answers that were given in part.
+
+    >>> print(labelling_interface(["late", "R&D"]).splitlines()[4].strip())
+    <Choice value="R&amp;D"/>
+    """
+    to_name, kind = quoteattr(field), "Image" if field == "image" else "Text"
+    choices = [f"    <Choice value={quoteattr(name)}/>" for name in label_names]
+
+    def control(name: str, more: str = "") -> list[str]:
+        return [f'  <Choices name="{name}" toName={to_name} choice="multiple"{more}>', *choices, "  </Choices>"]
+
+    lines = [
+        "<View>",
+        f"  <{kind} name={to_name} value={quoteattr('$' + field)}/>",
+        *control("labels", ' showInline="true"'),
+        f'  <TextArea name="suggestions" toName={to_name} editable="false" maxSubmissions="1" rows="1"/>',
+        '  <View style="display: none">',
+        *control("absent"),
+        *control("unsure"),
+        "  </View>",
+        "</View>",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def from_label_studio(tasks: Any, label_names: Sequence[str], *, is_live: bool = False) -> list[Task]:
@@ -172,6 +199,27 @@ def labels_in(tasks: Any) -> list[str]:
     return list(names)
 
 
+def emails_in(tasks: Any) -> dict[str, str]:
+    """The email addresses of people who annotated, by their numbers in Label Studio, where it tells both.
+
+    >>> emails_in([{"annotations": [{"completed_by": 7, "created_username": " ann@example.org, 7"}]}])
+    {'7': 'ann@example.org'}
+    """
+    found: dict[str, str] = {}
+    for task in tasks if isinstance(tasks, list) else ():
+        for annotation in _listed(task, "annotations"):
+            by = annotation.get("completed_by") if isinstance(annotation, dict) else None
+            if isinstance(by, dict):
+                number, email = plain(by.get("id")), by.get("email")
+            else:
+                said = EMAIL_AND_NUMBER.search(str(annotation.get("created_username"))) if by is not None else None
+                number, email = (said[2], said[1]) if said is not None else ("", None)
+                number = number if number == plain(by) else ""
+            if number.isdecimal() and isinstance(email, str) and "@" in email and email.isprintable():
+                found.setdefault(number, email[:200])
+    return found
+
+
 def _listed(found: Any, key: str) -> list[Any]:
     """The list of an object at a key; empty if it is no list, which is reported when the object is read."""
     value = found.get(key) if isinstance(found, dict) else None
@@ -212,23 +260,12 @@ def _time_meta(timing: Timing | None) -> dict[str, Any]:
     return {} if timing is None else {"timing": {k: v for k, v in asdict(timing).items() if k != "seconds"}}
 
 
-def _prediction(expected: ExpectedLabels, field: str) -> dict[str, Any]:
-    present = {name: p for name, p in expected.probabilities.items() if name in expected.labels}
-    result = _choices("labels", list(present), field)
-    scores = {name: round(float(p), 6) for name, p in expected.probabilities.items()}
-    return {
-        "model_version": "labelwise",
-        "score": min(present.values(), default=0.0),
-        "result": [result],
-        "meta": scores,
-    }
-
-
 def _choices(name: str, names: Sequence[str], field: str) -> dict[str, Any]:
     return {"from_name": name, "to_name": field, "type": "choices", "value": {"choices": list(names)}}
 
 
-def _shown_field(data: Mapping[str, Any]) -> str:
+def shown_field(data: Mapping[str, Any]) -> str:
+    """The field of a task that an interface made for it shows."""
     return next((name for name in FIELDS if name in data), next(iter(data), "text"))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -26,6 +26,7 @@ from labelwise.labelling.store.annotations import (
     add_annotation,
     change_annotation,
     known_annotations,
+    people_there,
     same_event,
     standing_annotations,
     standing_event,
@@ -42,7 +43,7 @@ AT_ONCE = 20  # annotations of one write: others who write wait no longer than t
 DELETED_AT_ONCE = 200
 LONGEST_PAUSE = 0.05  # seconds after a write in which others get their turn
 OTHER_SERVER = "another Label Studio has an annotation and a project of these numbers; connect only one of the two"
-UNTOUCHED = 0.01  # seconds within which a new annotation is written twice by Label Studio itself
+UNTOUCHED = 1.0  # seconds between the two times of a new annotation at most; nobody changes one so soon
 
 Row = TypeVar("Row")
 Done = TypeVar("Done")
@@ -65,11 +66,11 @@ class Interface:
         Interface(asked=('a',), other_controls=frozenset({'m'}))
         """
         controls = choices_of(text)
-        if not controls or any(not values for _, _, values in controls):
+        if not controls or any(not control.values for control in controls):
             return cls(tuple(labels))
-        ours = [values for _, _, values in controls if values & set(labels)]
+        ours = [control.values for control in controls if control.values & set(labels)]
         asked = frozenset().union(*ours)
-        others = frozenset(name for name, _, values in controls if not values & set(labels)) if ours else frozenset()
+        others = frozenset(each.name for each in controls if not each.values & set(labels)) if ours else frozenset()
         return cls(tuple(name for name in labels if name in asked), others)
 
     def relevant(self, annotation: Any) -> Any:
@@ -84,13 +85,24 @@ class Interface:
         return isinstance(name, str) and name in self.other_controls
 
 
-def choices_of(text: Any) -> list[tuple[str, str, frozenset[str]]]:
-    """Name, object and values of every `Choices` of a labelling interface; none where it cannot be read."""
+@dataclass(frozen=True)
+class ChoicesControl:
+    """A `Choices` of a labelling interface: its name and object, its values, and whether only one may be chosen."""
+
+    name: str
+    to_name: str
+    values: frozenset[str]
+    is_single: bool
+
+
+def choices_of(text: Any) -> list[ChoicesControl]:
+    """Every `Choices` of a labelling interface; none where it cannot be read. Without `choice`, one may be chosen."""
     return [
-        (
+        ChoicesControl(
             control.get("name") or "labels",
             control.get("toName") or "text",
             frozenset(filter(None, (each.get("alias") or each.get("value") for each in control.iter("Choice")))),
+            control.get("choice") != "multiple",
         )
         for control in _controls(text, "Choices")
     ]
@@ -149,15 +161,23 @@ def take_all(store: Store, found: Sequence[PlacedAnnotation]) -> list[TakenAnnot
     numbers = Counter((each.annotation.source, each.annotation.number) for each in found)
 
     def take(part: Sequence[PlacedAnnotation], connection: sa.Connection) -> list[TakenAnnotation]:
-        labels, known = read_labels(connection), _known(connection, part)
+        labels, known, people = read_labels(connection), _known(connection, part), people_there(connection)
         taken = []
         for each in part:
+            each = _by_name(each, people)
             key = each.annotation.source, each.annotation.number
             taken.append(_take(connection, each, labels, known.get(key)))
             known |= _known(connection, [each]) if numbers[key] > 1 else {}  # the next one is about the same
         return taken
 
     return [taken for part in _in_turns(store, found, AT_ONCE, take) for taken in part]
+
+
+def _by_name(found: PlacedAnnotation, people: Mapping[str, str]) -> PlacedAnnotation:
+    """The annotation by the name of who made it, if that is known."""
+    event = found.annotation.event
+    name = people.get(event.who, event.who)
+    return replace(found, annotation=replace(found.annotation, event=replace(event, who=name)))
 
 
 def delete_all(store: Store, source: str, numbers: Sequence[str], *, gone: str = DELETED) -> int:

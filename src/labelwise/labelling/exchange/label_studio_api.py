@@ -1,9 +1,9 @@
-"""A running Label Studio, read over HTTP: the labelling interface of a project, its tasks and their annotations."""
+"""A running Label Studio over HTTP: the interface of a project, its tasks and annotations; predictions to it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
@@ -18,13 +18,13 @@ TRIES = 3  # where tasks come or go while we read
 TOKEN = "LABEL_STUDIO_TOKEN"
 CURES = {
     401: f"the token is refused; give a good one in {TOKEN}",
-    403: f"the owner of the token in {TOKEN} may not read this",
+    403: f"the owner of the token in {TOKEN} may not do this",
     404: "there is no such project, or the owner of the token may not see it",
 }
 
 
 class LabelStudio:
-    """A Label Studio to read from.
+    """A Label Studio to read from, and to give predictions to.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class LabelStudio:
 
     def label_config(self, project: int) -> str:
         """The labelling interface of a project."""
-        found = self._get(f"/api/projects/{project}/")
+        found = self._ask(f"/api/projects/{project}/")
         return str(found.get("label_config") or "") if isinstance(found, Mapping) else ""
 
     def tasks(self, project: int) -> list[dict[str, Any]]:
@@ -58,12 +58,34 @@ class LabelStudio:
             f"tasks came or went while the project was read ({len(found)} of {total}); nothing was changed, try again"
         )
 
+    def chosen_version(self, project: int) -> str:
+        """The version of the predictions that a project shows and samples by; or the title of a connected model."""
+        found = self._ask(f"/api/projects/{project}/")
+        return str(found.get("model_version") or "") if isinstance(found, Mapping) else ""
+
+    def choose_version(self, project: int, version: str) -> None:
+        """Show the predictions of this version, and sample by them."""
+        self._ask(f"/api/projects/{project}/", {"model_version": version}, "PATCH")
+
+    def model_versions(self, project: int) -> list[str]:
+        """The versions of all predictions of a project."""
+        found = self._ask(f"/api/projects/{project}/model-versions/")
+        return [str(name) for name in found] if isinstance(found, Mapping | list) else []
+
+    def add_predictions(self, project: int, predictions: Sequence[Mapping[str, Any]]) -> None:
+        """Predictions of tasks, each with the number of its task, its version, score and result."""
+        self._ask(f"/api/projects/{project}/import/predictions", list(predictions), "POST")
+
+    def delete_predictions(self, project: int, version: str) -> None:
+        """Delete all predictions of a version."""
+        self._ask(f"/api/projects/{project}/model-versions/", {"model_version": version}, "DELETE")
+
     def _all_pages(self, project: int) -> tuple[dict[Any, dict[str, Any]], int]:
         found: dict[Any, dict[str, Any]] = {}
         page, total = 1, 1
         while page == 1 or (page - 1) * PAGE < total:
             query = urlencode({"project": project, "fields": "all", "page": page, "page_size": PAGE})
-            reply = self._get(f"/api/tasks?{query}")
+            reply = self._ask(f"/api/tasks?{query}")
             if not isinstance(reply, Mapping) or not isinstance(reply.get("tasks"), list):
                 raise ProjectError(f"{self._address} does not answer as Label Studio does; is the address right?")
             total = int(reply.get("total") or 0)
@@ -71,16 +93,16 @@ class LabelStudio:
             page += 1
         return found, total
 
-    def _get(self, path: str) -> Any:
+    def _ask(self, path: str, body: Any = None, method: str | None = None) -> Any:
         if not self._authorization:
             self._authorization = self._authorize()
         try:
-            return self._call(path, {"authorization": self._authorization})
+            return self._call(path, {"authorization": self._authorization}, body, method)
         except _Unauthorized:
             if self._authorization.startswith("Token"):
                 raise
         self._authorization = self._authorize()  # what a personal access token is changed for ends after minutes
-        return self._call(path, {"authorization": self._authorization})
+        return self._call(path, {"authorization": self._authorization}, body, method)
 
     def _authorize(self) -> str:
         """The header: a personal access token, which has three parts, is changed for a short-lived one."""
@@ -92,11 +114,11 @@ class LabelStudio:
             raise ProjectError(CURES[401])
         return f"Bearer {access}"
 
-    def _call(self, path: str, headers: Mapping[str, str], body: Any = None) -> Any:
+    def _call(self, path: str, headers: Mapping[str, str], body: Any = None, method: str | None = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
         sent = {"accept": "application/json", "content-type": "application/json", **headers}
         try:
-            with self._opener.open(Request(self._address + path, data, sent), timeout=TIMEOUT) as reply:
+            with self._opener.open(Request(self._address + path, data, sent, method=method), timeout=TIMEOUT) as reply:
                 text = reply.read(LARGEST + 1)
         except HTTPError as error:
             raise _http_problem(error, self._address) from None
@@ -106,7 +128,7 @@ class LabelStudio:
         if len(text) > LARGEST:
             raise ProjectError(f"{self._address} sent more than {LARGEST} bytes at once; export a file and import that")
         try:
-            return json.loads(text)
+            return json.loads(text or b"null")  # what is done without a word
         except (ValueError, RecursionError):
             raise ProjectError(f"{self._address} sent no JSON; is the address that of Label Studio?") from None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from labelwise.labelling.store.checking import EventRow
 
-OTHER_CHANGES = ("add items", "describe labels", "repair")  # that leave the labels as they are
+OTHER_CHANGES = ("add items", "describe labels", "name person", "repair")  # that leave the labels as they are
 
 Votes = dict[tuple[int, str], tuple[int, int, str]]  # by label and person: event, value, reason
 

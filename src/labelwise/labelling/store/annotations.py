@@ -7,10 +7,19 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from labelwise.labelling.store.engine import VALUES_AT_ONCE, insert_rows, pieces, rows_in
+from labelwise.labelling.store.engine import VALUES_AT_ONCE, insert_rows, pieces, read_value, rows_in, write_value
 from labelwise.labelling.store.events import UNDONE, NewEvent, add_event
-from labelwise.labelling.store.schema import event_values, events, items, studio_annotations, studio_tasks
+from labelwise.labelling.store.labels import note_change
+from labelwise.labelling.store.schema import (
+    STUDIO,
+    event_values,
+    events,
+    items,
+    studio_annotations,
+    studio_tasks,
+)
 
+PEOPLE = "label_studio_people"  # key of a value of the project: what people there are called
 DELETED, ABSENT = "deleted", "absent"  # Label Studio said so; an import of its project did not have it
 UNDO_COLUMNS = ("at", "who", "kind", "item", "asked", "reason", "undoes")
 TASK_COLUMNS = ("source", "number", "item", "digest")
@@ -31,6 +40,27 @@ SAME = (  # made once: it is asked for every new annotation
     .order_by(events.c.id)
     .limit(1)
 )
+
+
+def people_there(connection: sa.Connection) -> dict[str, str]:
+    """The names of people in Label Studio whose email addresses are known, by what they are called by number."""
+    return dict(read_value(connection, PEOPLE) or {})
+
+
+def name_people(connection: sa.Connection, emails: Mapping[str, str], who: str, at: float) -> None:
+    """Call people in Label Studio by their email addresses from now on, and in all that they said before.
+
+    The first address that is known of a number stays its name.
+    """
+    known = people_there(connection)
+    new = {STUDIO + number: STUDIO + email for number, email in emails.items()}
+    new = {old: name for old, name in new.items() if old not in known and name not in known.values()}
+    if not new:
+        return
+    write_value(connection, PEOPLE, {**known, **new})
+    for old, name in new.items():
+        connection.execute(events.update().where(events.c.who == old).values(who=name))
+        note_change(connection, "name person", {"old": old, "new": name}, who, at)
 
 
 def known_annotations(connection: sa.Connection, source: str, numbers: Iterable[str]) -> dict[str, sa.Row]:

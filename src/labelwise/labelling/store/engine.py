@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import sqlalchemy as sa
 
-from labelwise.labelling.errors import StoreError
+from labelwise.labelling.errors import NoProject, StoreError
 from labelwise.labelling.store import schema
 from labelwise.labelling.store.database_errors import WAIT_SECONDS, DamagedRow, database_errors, translated_error
 from labelwise.labelling.store.open_file import OpenFile
@@ -345,7 +345,7 @@ def write_value(connection: sa.Connection, key: str, value: Any) -> None:
 def read_version(connection: sa.Connection, location: str) -> int:
     """The version of the tables; refused where there is no project, or one of a newer labelwise."""
     if not sa.inspect(connection).has_table(schema.project.name):
-        raise StoreError(_no_project(location))
+        raise NoProject(_no_project(location))
     if read_value(connection, "format") != FORMAT:
         raise StoreError(f"{location} holds no labelwise project of ours; was it written by another program?")
     version = read_value(connection, "version")
@@ -365,7 +365,7 @@ def _no_project(location: str) -> str:
 
 def _check_file(path: Path) -> None:
     if not path.exists():
-        raise StoreError(f"there is no project {path}; make one with: labelwise new {path} --items ... --labels ...")
+        raise NoProject(f"there is no project {path}; make one with: labelwise new {path} --items ... --labels ...")
     if path.is_dir():
         raise StoreError(f"{path} is a folder, a project is one file")
     if path.stat().st_size == 0 and not path.with_name(path.name + "-wal").exists():

@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
-import numpy as np
 from fastapi import APIRouter, Depends, HTTPException, Request
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
@@ -24,17 +23,13 @@ from labelwise.labelling.exchange.label_studio_answers import (
     Interface,
     PlacedAnnotation,
     TakenAnnotation,
-    choices_of,
     delete_all,
-    suggestions_box,
     take_all,
 )
+from labelwise.labelling.exchange.label_studio_predictions import Config, predictions_of, version_of
 from labelwise.labelling.exchange.label_studio_tasks import plain
-from labelwise.labelling.items.browse import Browser, LabelOfItem
 from labelwise.labelling.records import ExpectedLabels
 from labelwise.labelling.served import ServedProject
-from labelwise.labelling.store.engine import pieces
-from labelwise.labelling.store.trainings import last_good
 from labelwise.labelling.training.derived import MODEL, derived_path
 from labelwise.labelling.web.access import project_of, shown_token, site_of, wrong_token
 from labelwise.labelling.web.browse_view import browser_of
@@ -42,11 +37,9 @@ from labelwise.labelling.web.browse_view import browser_of
 LARGEST = 10 * 2**20  # bytes of a request
 NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # as JSON writes it; after a backslash that is text, it is text
 OBJECT = {"requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}}
-MOST_TASKS, TASKS_AT_ONCE = 20_000, 1000  # of one request; of one look at the project
 MOST_ANNOTATIONS = 100_000  # of one request
 WRITTEN = ("ANNOTATION_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_CREATED")
 DELETED = "ANNOTATIONS_DELETED"
-ASKED_FIRST = 0.5  # scores below are questions that are ready, above are the other tasks
 
 
 class ErrorDetail(BaseModel):
@@ -144,7 +137,7 @@ def health() -> Health:
 @router.post("/setup", openapi_extra=OBJECT)
 async def setup(request: Request, body: Posted) -> Version:
     """The version of the model; it changes with each training, so that Label Studio asks for new predictions."""
-    return Version(model_version=await run_in_threadpool(_version, project_of(request)))
+    return Version(model_version=await run_in_threadpool(version_of, browser_of(request)))
 
 
 @router.post("/predict", openapi_extra=OBJECT)
@@ -167,15 +160,9 @@ def _predict(request: Request, tasks: list[Any], label_config: Any) -> TaskPredi
     config = Config.read(label_config, project.label_names())
     if not hasattr(request.app.state, "unknown_tasks"):
         request.app.state.unknown_tasks = UnknownTasks(project)
-    version = _version(project)
+    version = version_of(browser)
     results = predictions_of(browser, tasks, config, request.app.state.unknown_tasks.expect)
     return TaskPredictions(results=[{**each, "model_version": version} for each in results], model_version=version)
-
-
-def _version(project: ServedProject) -> str:
-    with project.store.reading() as connection:
-        good = last_good(connection)
-    return f"labelwise-{project.identity[:8]}-{0 if good is None else good.id}"
 
 
 class UnknownTasks:
@@ -219,112 +206,10 @@ class UnknownTasks:
         return self._loaded[1]
 
 
-# -- what Label Studio is told of its tasks, and what its annotations tell the project ---------------------------------
+# -- what annotations tell the project ---------------------------------------------------------------------------------
 
 
 log = logging.getLogger(__name__)
-
-Expect = Callable[[Sequence[Any]], Sequence[ExpectedLabels]]  # of contents that are none of ours
-
-
-@dataclass(frozen=True)
-class Config:
-    """The choices of a labelling interface: their name, what they are about, and which there are (None: unknown).
-
-    `box` is the name and object of a `TextArea` for suggestions, where the interface has one.
-    """
-
-    from_name: str = "labels"
-    to_name: str = "text"
-    choices: frozenset[str] | None = None
-    box: tuple[str, str] | None = None
-
-    @classmethod
-    def read(cls, text: Any, labels: Sequence[str]) -> Config:
-        """From the XML of a labelling interface: its `Choices` with most of our labels; the default where it has none.
-
-        >>> Config.read('<View><Choices name="t" toName="x"><Choice value="a"/></Choices></View>', ["a", "b"])
-        Config(from_name='t', to_name='x', choices=frozenset({'a'}), box=None)
-        """
-        best, most = cls(), -1
-        for name, about, values in choices_of(text):
-            common = len(values & set(labels))
-            if common > most:
-                best, most = cls(name, about, values or None), common
-        return replace(best, box=suggestions_box(text))
-
-
-def predictions_of(browser: Browser, tasks: Sequence[Any], config: Config, expect: Expect) -> list[dict[str, Any]]:
-    """A prediction for each task, in their order.
-
-    What is expected of tasks that are no items of the project follows from their data, by `expect`; not where several
-    items show the same, because one of them may be of the random share.
-    """
-    if len(tasks) > MOST_TASKS:
-        raise ProjectError(f"at most {MOST_TASKS} tasks can be predicted at once, got {len(tasks)}")
-    return [each for part in pieces(tasks, TASKS_AT_ONCE) for each in _predicted(browser, part, config, expect)]
-
-
-def _predicted(browser: Browser, tasks: Sequence[Any], config: Config, expect: Expect) -> list[dict[str, Any]]:
-    items = browser.project.task_items.find(tasks)
-    names = [item.name or None for item in items]
-    ours = browser.standing_of([name for name in names if name is not None])
-    strange = [i for i, name in enumerate(names) if name not in ours]
-    contents = [None if items[i].is_ambiguous else _get(tasks[i], "data") for i in strange]
-    guessed = dict(zip(strange, expect(contents), strict=True))
-    found = []
-    for i, name in enumerate(names):
-        if name in ours:
-            labels, rank = ours[name]
-            found.append(_prediction(_expected(labels), _score(labels, rank), config))
-        else:
-            p = list(guessed[i].probabilities.values())
-            found.append(_prediction(guessed[i], ASKED_FIRST + _certainty(p) / 2, config))
-    return found
-
-
-def _expected(labels: Sequence[LabelOfItem]) -> ExpectedLabels:
-    """What is known stands; of the rest what is believed, where there is a belief."""
-    p = {each.name: each.probability if each.known is None else float(each.known) for each in labels}
-    present = frozenset(each.name for each in labels if (each.predicted if each.known is None else each.known))
-    reasons = sorted(
-        (each.reason for each in labels if each.known is None and each.reason), key=lambda r: -r.probability
-    )
-    return ExpectedLabels({name: value for name, value in p.items() if value is not None}, present, tuple(reasons))
-
-
-def _score(labels: Sequence[LabelOfItem], rank: float | None) -> float:
-    """Lowest first: the place among the ready questions, then what is open, then what is known."""
-    if rank is not None:
-        return ASKED_FIRST * rank
-    still_open = [label.probability for label in labels if label.known is None]
-    if not still_open:
-        return 1.0
-    return ASKED_FIRST + _certainty([p for p in still_open if p is not None]) / 2 * 0.99
-
-
-def _certainty(p: Sequence[float]) -> float:
-    """0 where all is open, 1 where nothing is: how far probabilities are from one half, on average."""
-    return float(np.abs(2 * np.asarray(p, dtype=np.float64) - 1).mean()) if len(p) else 0.0
-
-
-def _prediction(expected: ExpectedLabels, score: float, config: Config) -> dict[str, Any]:
-    p = expected.probabilities
-    usable = {name: p[name] for name in p if config.choices is None or name in config.choices}
-    chosen = [name for name in usable if name in expected.labels]
-    result = {
-        "from_name": config.from_name,
-        "to_name": config.to_name,
-        "type": "choices",
-        "value": {"choices": chosen},
-        "score": round(_certainty(list(usable.values())), 4),
-    }
-    results = [result] if chosen else []
-    if expected.reasons and config.box is not None:
-        name, about = config.box
-        told = {"text": [str(reason) for reason in expected.reasons]}
-        results.append({"from_name": name, "to_name": about, "type": "textarea", "value": told})
-    return {"result": results, "score": round(score, 6)}
 
 
 def handle_webhook(project: ServedProject, body: Mapping[str, Any]) -> dict[str, Any]:
