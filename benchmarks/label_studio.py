@@ -60,7 +60,7 @@ STUDIO_SETTINGS = {
     "ML_BLOCK_LOCAL_IP": "false",
     "SSRF_PROTECTION_ENABLED": "false",
 }
-SIZES = {"quick": (60, 40), "full": (400, 300)}  # rows of the csv, changes of each step
+SIZES = {"quick": (60, 40), "full": (400, 120)}  # rows of the csv, changes of each step
 START_SECONDS = 600.0  # Label Studio makes its database first
 MANY_TASKS = {"quick": 300, "full": 1500}  # predicted by one request
 IN_TURN = {"quick": 5, "full": 12}  # tasks that are answered in the order of uncertainty sampling, three times
