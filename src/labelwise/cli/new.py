@@ -159,11 +159,7 @@ def new(
         }
         Settings.of(**settings)  # told before a large file is read
         columns = None if known is None else listed(known)
-        formats = dict.fromkeys(listed(markdown or ""), "markdown")
-        for column in listed(html or ""):
-            if column in formats:
-                raise ProjectError(f"the column {column!r} is Markdown or HTML, not both; name it once")
-            formats[column] = "html"
+        formats = _formats(markdown or "", html or "")
         asked_about, tasks = None if labels is None else read_label_list(labels), None
         with waiting(f"reading {items}"):
             if items.endswith(".json"):
@@ -198,6 +194,16 @@ def new(
     typer.echo(asked)
     typer.echo(f"label them in the browser: labelwise serve {where}")
     typer.echo(f"or in the terminal: labelwise ask {where} --tty")
+
+
+def _formats(markdown: str, html: str) -> dict[str, str]:
+    """How columns are shown, by their names."""
+    formats = dict.fromkeys(listed(markdown), "markdown")
+    for column in listed(html):
+        if column in formats:
+            raise ValueError(f"the column {column!r} is Markdown or HTML, not both; name it once")
+        formats[column] = "html"
+    return formats
 
 
 def _asked(project: Project, data: LabelData) -> str:
