@@ -50,7 +50,7 @@ def test_items_that_show_the_same_are_not_told_apart(rows):
 
 
 def test_what_this_project_exported_is_known_by_its_name(rows):
-    tasks = to_label_studio({str(i): {"text": text} for i, text in enumerate(ROWS)}, [], ["red"], None, rows.identity)
+    tasks = to_label_studio({str(i): {"text": text} for i, text in enumerate(ROWS)}, [], ["red"], rows.identity)
     assert found(rows, *tasks) == ["0", "1", "2", "3", "4"], "also where two show the same"
     assert found(rows, {**tasks[2], "data": {"text": "thanks a lot"}}) == ["2"], "and where the text was mended there"
 
