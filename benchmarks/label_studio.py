@@ -60,8 +60,8 @@ STUDIO_SETTINGS = {
     "ML_BLOCK_LOCAL_IP": "false",
     "SSRF_PROTECTION_ENABLED": "false",
 }
-SIZES = {"quick": (60, 40), "full": (400, 120)}  # rows of the csv, changes of each step
-START_SECONDS = 600.0  # Label Studio makes its database first
+SIZES = {"quick": (60, 40), "full": (300, 80)}  # rows of the csv, changes of each step
+LONGEST_SECONDS = 900.0  # Label Studio makes its database first; 1500 predictions, too, take minutes on a busy machine
 MANY_TASKS = {"quick": 300, "full": 1500}  # predicted by one request
 IN_TURN = {"quick": 5, "full": 12}  # tasks that are answered in the order of uncertainty sampling, three times
 SAME = 4  # rows that show the same as another one: no answer to them can be filed
@@ -79,7 +79,7 @@ class Studio:
         data = body if raw or body is None else json.dumps(body).encode()
         sent = {"authorization": f"Token {TOKEN}", "content-type": "application/json", **headers}
         request = urllib.request.Request(self.address + path, data, sent, method=method)
-        with urllib.request.urlopen(request, timeout=120) as reply:
+        with urllib.request.urlopen(request, timeout=LONGEST_SECONDS) as reply:
             text = reply.read()
         return json.loads(text) if text else None
 
@@ -139,7 +139,7 @@ def free_port() -> int:
 
 def wait_for(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
     began = time.monotonic()
-    while process.poll() is None and time.monotonic() - began < START_SECONDS:
+    while process.poll() is None and time.monotonic() - began < LONGEST_SECONDS:
         try:
             urllib.request.urlopen(address, timeout=5).close()
             return
