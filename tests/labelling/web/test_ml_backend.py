@@ -125,6 +125,7 @@ def test_the_version_follows_training_and_beliefs(studio, project):
     browser = Browser(project)
     first = version_of(browser)
     assert first == studio.post("setup", {}).json()["model_version"]
+    assert studio.get("versions").json() == {"versions": [first]}
     assert first.startswith(version_prefix(project)) and first.endswith(f"-{project.events()[-1].id}")
     project.tell(Answer("20", {"red": True}), who="ann")
     assert version_of(browser) == first

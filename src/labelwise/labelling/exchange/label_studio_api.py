@@ -58,11 +58,6 @@ class LabelStudio:
             f"tasks came or went while the project was read ({len(found)} of {total}); nothing was changed, try again"
         )
 
-    def chosen_version(self, project: int) -> str:
-        """The version of the predictions that a project shows and samples by; or the title of a connected model."""
-        found = self._ask(f"/api/projects/{project}/")
-        return str(found.get("model_version") or "") if isinstance(found, Mapping) else ""
-
     def choose_version(self, project: int, version: str) -> None:
         """Show the predictions of this version, and sample by them."""
         self._ask(f"/api/projects/{project}/", {"model_version": version}, "PATCH")

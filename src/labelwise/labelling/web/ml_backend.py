@@ -57,6 +57,10 @@ class Version(BaseModel):
     model_version: str
 
 
+class Versions(BaseModel):
+    versions: list[str]
+
+
 class TaskPredictions(Version):
     """A prediction for each task, in their order; the lowest score is to be asked first."""
 
@@ -138,6 +142,12 @@ def health() -> Health:
 async def setup(request: Request, body: Posted) -> Version:
     """The version of the model; it changes with each training, so that Label Studio asks for new predictions."""
     return Version(model_version=await run_in_threadpool(version_of, browser_of(request)))
+
+
+@router.get("/versions")
+def versions(request: Request) -> Versions:
+    """The versions that can be predicted by: the present one."""
+    return Versions(versions=[version_of(browser_of(request))])
 
 
 @router.post("/predict", openapi_extra=OBJECT)
