@@ -202,6 +202,14 @@ def test_sweeps_that_leave_settled_gates_alone_end_at_the_same_bound_with_less_w
     assert bounds[-1] == pytest.approx(full[-1], rel=1e-3)
 
 
+@pytest.mark.parametrize("n_threads", [2, 9])
+def test_threads_over_gates_change_nothing(n_threads):
+    state, labels, gates, prior_mean = problem()
+    alone, together = (sweep(state, labels, gates, prior_mean, n_threads=threads) for threads in (1, n_threads))
+    for name in ("mean", "variance", "weights", "divergence", "precision"):
+        np.testing.assert_array_equal(getattr(together, name), getattr(alone, name))
+
+
 def test_flipping_a_label_with_its_prior_changes_nothing_else():
     state, labels, gates, prior_mean = problem()
     flip = np.array([True, False, True, False, False, False])

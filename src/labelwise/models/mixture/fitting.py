@@ -88,7 +88,9 @@ class MixtureOptions:
 
     @property
     def _schedule(self) -> MixtureSchedule:
-        return MixtureSchedule(min(6, self.max_sweeps), self.max_sweeps, self.tolerance, self.equation9 == "printed")
+        threads = max(effective_n_jobs(self.n_jobs) // self.restarts, 1)  # left over by the restarts
+        least, printed = min(6, self.max_sweeps), self.equation9 == "printed"
+        return MixtureSchedule(least, self.max_sweeps, self.tolerance, printed, n_threads=threads)
 
     def _prior_means(self, responsibilities: FloatArray) -> FloatArray:
         """(k,) of the gates."""
@@ -207,9 +209,9 @@ def _finish(
     for restart, part in zip(fitted.restarts, fitted.parts, strict=True):
         phi = np.empty((n, restart.n_components))
         phi[telling], phi[others] = restart.responsibilities, softmax(log_weights[:, part], axis=1)
-        present, absent = (phi[others].T @ answers for answers in (own.present, own.absent))  # (k, q)
-        grown = {"present": restart.present + present, "absent": restart.absent + absent}
-        restarts.append(replace(restart, responsibilities=phi, **grown))
+        present = restart.present + phi[others].T @ own.present
+        absent = restart.absent + phi[others].T @ own.absent
+        restarts.append(replace(restart, responsibilities=phi, present=present, absent=absent))
     fitted = replace(fitted, restarts=tuple(restarts))
     return replace(fitted, regression=_regress(fitted, fitted.X, options, rng))
 

@@ -36,7 +36,7 @@ class LabelMixtureGP(LabelModel, MixtureOptions):
     and people can read them; `posterior(X).given(...)` is exact. `docs/mathematics/label_mixture_gp.md` has the
     formulas.
 
-    The defaults gave the best results in our measurements; `LabelMixtureGP.paper()` is the paper's model.
+    The defaults gave the best results in our measurements; `LabelMixtureGP.paper()` is the model as printed.
     `LabelGP` is cheaper and predicts single labels as well or better on most sets. This model is for label
     covariance, readable components, partial rows and patterns of few labels.
 
@@ -81,7 +81,7 @@ class LabelMixtureGP(LabelModel, MixtureOptions):
         With more rows than `max_exact` the variational gates are functions of `n_inducing` rows. They cost as much as
         exact gates there, and the regression gate, which predicts, stays exact up to 6000 rows.
     n_jobs : int, optional
-        Restarts fitted in parallel.
+        Threads: over the restarts, and over the components of each where there are fewer restarts than threads.
     random_state : int, RandomState, Generator or None
         Draws the starts, the rows of the search and the inducing rows.
 
@@ -127,9 +127,10 @@ class LabelMixtureGP(LabelModel, MixtureOptions):
 
     @classmethod
     def paper(cls, **parameters: Any) -> Self:
-        """The paper's model: one fit by its printed update, prior means of zero, the kernel by the bound, variational
-        gates by sampling; uniform Beta priors, because it gives none. `parameters` add to these settings or replace
-        them.
+        """The model as it is printed in the paper: one fit by its printed update, prior means of zero, the kernel by
+        the bound, variational gates by sampling; uniform Beta priors, because it gives none. It is there to compare
+        with: the full update, a base-rate prior and a kernel by the evidence predict far better with the same gates.
+        `parameters` add to these settings or replace them.
         """
         stated: dict[str, Any] = {"restarts": 1, "equation9": "printed", "prior_mean": 0.0, "kernel_fit": "elbo"}
         stated |= {"gate": "variational", "gate_moments": "sampling", "label_prior": (1.0, 1.0), "max_exact": 2000}

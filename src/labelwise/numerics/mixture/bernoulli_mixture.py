@@ -10,6 +10,8 @@ the second what it shares through the component. Equation numbers are those of d
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -125,7 +127,7 @@ def update_counts(state: MixtureState) -> MixtureState:
 
 
 def update_gates(
-    state: MixtureState, gates: Gates, prior_mean: FloatArray, *, least_change: float = 0.0
+    state: MixtureState, gates: Gates, prior_mean: FloatArray, *, least_change: float = 0.0, n_threads: int = 1
 ) -> MixtureState:
     """q(f), equations (5) to (7), of the gates whose D has changed by the share `least_change` since their last update;
     by default of all."""
@@ -133,11 +135,18 @@ def update_gates(
     r = 0.5 * (state.responsibilities - state.counts) - D * prior_mean
     changed = np.abs(D - state.precision).sum(axis=0) >= least_change * state.precision.sum(axis=0)  # (k,)
     mean, variance, weights = state.mean.copy(), state.variance.copy(), state.weights.copy()
-    divergence, precision, workspace = state.divergence.copy(), state.precision.copy(), gates.workspace()
-    for k in np.flatnonzero(changed):
-        beliefs = gates.infer(np.ascontiguousarray(D[:, k]), np.ascontiguousarray(r[:, k]), workspace)
-        mean[:, k], variance[:, k] = prior_mean[k] + beliefs.mean, beliefs.variance
-        weights[:, k], divergence[k], precision[:, k] = beliefs.weights, beliefs.divergence, D[:, k]
+    divergence, precision = state.divergence.copy(), state.precision.copy()
+
+    def update(components: IntArray) -> None:
+        workspace = gates.workspace()
+        for k in components:
+            beliefs = gates.infer(np.ascontiguousarray(D[:, k]), np.ascontiguousarray(r[:, k]), workspace)
+            mean[:, k], variance[:, k] = prior_mean[k] + beliefs.mean, beliefs.variance
+            weights[:, k], divergence[k], precision[:, k] = beliefs.weights, beliefs.divergence, D[:, k]
+
+    shares = np.array_split(np.flatnonzero(changed), n_threads)
+    with ThreadPoolExecutor(n_threads) if n_threads > 1 else nullcontext() as threads:
+        list(map(update, shares) if threads is None else threads.map(update, shares))
     return replace(state, mean=mean, variance=variance, weights=weights, divergence=divergence, precision=precision)
 
 
@@ -149,10 +158,11 @@ def sweep(
     *,
     printed: bool = False,
     least_change: float = 0.0,
+    n_threads: int = 1,
 ) -> MixtureState:
     """Every update once."""
-    state = update_responsibilities(update_labels(state, labels), labels, printed=printed)
-    return update_gates(update_counts(update_tilt(state)), gates, prior_mean, least_change=least_change)
+    state = update_counts(update_tilt(update_responsibilities(update_labels(state, labels), labels, printed=printed)))
+    return update_gates(state, gates, prior_mean, least_change=least_change, n_threads=n_threads)
 
 
 def evidence_bound(state: MixtureState, labels: MixtureLabels) -> float:
@@ -175,6 +185,7 @@ class MixtureSchedule:
     tolerance: float = 1e-5  # of the bound, relative
     printed: bool = False  # equation (9) of the paper as it is printed
     least_change: float = 0.03  # share of its precisions by which a gate has to change before it is updated again
+    n_threads: int = 1  # over the gates, with one thread of LAPACK each
 
 
 def run_sweeps(
@@ -192,8 +203,15 @@ def run_sweeps(
     """
     bounds: list[float] = []
     for step in range(schedule.most):
-        least_change = schedule.least_change if step else 0.0  # kernel or prior mean may be new
-        state = sweep(state, labels, gates, prior_mean, printed=schedule.printed, least_change=least_change)
+        state = sweep(
+            state,
+            labels,
+            gates,
+            prior_mean,
+            printed=schedule.printed,
+            least_change=schedule.least_change if step else 0.0,  # at first all: kernel or prior mean may be new
+            n_threads=schedule.n_threads,
+        )
         bounds.append(evidence_bound(state, labels))
         if on_step is not None:
             on_step(step, bounds[-1])
