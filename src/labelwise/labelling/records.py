@@ -57,7 +57,7 @@ class Settings:
         What the model sees: {"kind": "text", "field": ...}, {"kind": "images", "field": ...} or {"kind": "numbers"}.
         "formats" in it names the fields that are shown as Markdown or HTML, "id" the column of the items' ids.
     control : float
-        Share of the questions that are drawn at random, for base rates and an honest error.
+        Share of the questions that are drawn at random, for base rates and an unbiased error.
     guard : bool
         Whether the share rises where the strategy does not pay, see `labelwise.Guard`.
     overlap : int
