@@ -14,9 +14,7 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
 import labelwise as lw
-from labelwise import models
 from labelwise.models import as_label_model
-from labelwise.models.base import TAKE_WEIGHTS
 
 
 @pytest.fixture(scope="module")
@@ -151,18 +149,3 @@ def test_scikit_learn_sees_that_weights_are_taken(problem):
     assert has_fit_parameter(lw.BinaryRelevance(), "sample_weight")
     with pytest.raises(ValueError, match=r"[Nn]egative"):
         lw.BinaryRelevance().fit(X, Y, sample_weight=-np.ones(len(X)))
-
-
-def test_models_without_weights_of_rows_name_those_with(problem):
-    X, Y = problem
-    made = [make() for make in models.BY_NAME.values()]
-    takes = tuple(type(model).__name__ for model in made if has_fit_parameter(model, "sample_weight"))
-    assert takes == TAKE_WEIGHTS
-    for model in made:
-        if type(model).__name__ not in takes:
-            with pytest.raises(TypeError, match=f"{type(model).__name__} takes no .*, which {takes[0]} does"):
-                model.fit(X, Y, sample_weight=np.ones(len(X)))
-    alone = lw.LabelGP(random_state=0).fit(X, Y, sample_weight=None)
-    np.testing.assert_array_equal(
-        alone.predict_proba(X), lw.LabelGP(random_state=0).fit(X, Y, observed=None).predict_proba(X)
-    )

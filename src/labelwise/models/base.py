@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import warnings
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -20,8 +17,6 @@ from labelwise import decisions
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.user_input import dense_labels
 from labelwise.posterior import LabelPosterior
-
-TAKE_WEIGHTS = ("BinaryRelevance",)  # the models whose `fit` takes sample_weight
 
 
 class LabelModel(ClassifierMixin, BaseEstimator):
@@ -43,11 +38,6 @@ class LabelModel(ClassifierMixin, BaseEstimator):
     n_features_in_: int
     n_labels_: int
     random_state: Any  # of models that draw
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "fit" in vars(cls) and "sample_weight" not in inspect.signature(cls.fit).parameters:
-            cls.fit = _refusing_weights(cls.fit)  # type: ignore[method-assign]
 
     def posterior(self, X: Any) -> LabelPosterior:
         raise NotImplementedError
@@ -114,21 +104,6 @@ class LabelModel(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, Y: Any, observed: Any = None) -> Self:
         raise NotImplementedError
-
-
-def _refusing_weights(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """The same `fit`, to which weights of rows are a mistake with a cure; scikit-learn sees the signature as it is."""
-
-    @functools.wraps(fit)
-    def fit_without(self: Any, *given: Any, **options: Any) -> Any:
-        if options.pop("sample_weight", None) is not None:
-            raise TypeError(
-                f"{type(self).__name__} takes no sample_weight, which {', '.join(TAKE_WEIGHTS)} does; leave it out, or "
-                "repeat rows: np.repeat(X, times, axis=0), and Y in the same way"
-            )
-        return fit(self, *given, **options)
-
-    return fit_without
 
 
 def with_random_state(model: Any, random_state: Any) -> Any:
