@@ -118,6 +118,8 @@ def test_merging_often_comes_close_to_one_pass(client):
         (OnlineBayes("independent"), {"by": "rows", "parts": 2, "merges": 9}, "at least 18 shards"),
         (OnlineBayes("independent"), {"merges": 0}, "merges must be at least 1"),
         (OnlineBayes("independent", half_life=9), {"by": "rows", "merges": 1}, "models that forget"),
+        (OnlineBayes("independent", drift=0.1), {"by": "rows", "merges": 1}, "models whose weights move"),
+        (OnlineBayes("independent", hierarchy=[-1, 0]), {}, "labels of a hierarchy"),
     ],
 )
 def test_what_cannot_be_done_is_said(client, model, options, told):

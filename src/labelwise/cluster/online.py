@@ -181,8 +181,7 @@ def _by_rows(client: Any, model: OnlineBayes, source: _Source, n_parts: int, mer
             f"{n_parts} parts that merge {merges} times need at least {needed} shards, got "
             f"{len(source.shards)}: cut the rows into more, or merge less often"
         )
-    if model.half_life is not None:
-        raise ValueError(f"half_life={model.half_life!r}: models that forget cannot be merged; learn by labels")
+    _check_mergeable(model)
     base = client.submit(begin, model, source.n_labels, **near(workers, 0))
     for numbers in np.array_split(np.arange(len(source.shards)), merges):
         parts = []
@@ -267,6 +266,8 @@ def split_labels(model: OnlineBayes, n_parts: int) -> list[tuple[int, OnlineBaye
 
     Blocks of labels share nothing, so the parts, learnt anywhere and joined, are bit by bit the model learnt at once.
     """
+    if model.hierarchy is not None:
+        raise ValueError("labels of a hierarchy are learnt together and cannot be split; learn by rows")
     n_blocks = len(model.state_.blocks)
     if n_blocks < min(n_parts, 2) and model.n_labels_ > LINE:  # fewer labels are one part
         if model.coupling == "independent":
@@ -319,15 +320,21 @@ def join_labels(parts: Sequence[OnlineBayes]) -> OnlineBayes:
 # -- by rows ----------------------------------------------------------------------------------------------------------
 
 
+def _check_mergeable(model: OnlineBayes) -> None:
+    if model.half_life is not None:
+        raise ValueError(f"half_life={model.half_life!r}: models that forget cannot be merged; learn by labels")
+    if model.drift > 0:
+        raise ValueError(f"drift={model.drift!r}: models whose weights move cannot be merged; learn by labels")
+
+
 def merge_rows(base: OnlineBayes, parts: Sequence[OnlineBayes]) -> OnlineBayes:
     """What models that all began at `base`, and have learnt different rows since, know together.
 
     Natural parameters of weights and biases add: base + Σ (part − base), so do counts. What a part does not know of
     the others' rows makes its steps larger than those of one model over all rows: merge often. Parts that forget
-    (`half_life`) have no common base left and are refused.
+    (`half_life`) or whose weights move (`drift`) have no common base left and are refused.
     """
-    if base.half_life is not None:
-        raise ValueError(f"half_life={base.half_life!r}: models that forget cannot be merged; learn by labels")
+    _check_mergeable(base)
     whole: Any = copy(base)
     state = whole.state_ = base.state_.copy()
     states = [part.state_ for part in parts]

@@ -187,6 +187,24 @@ def test_star_against_the_exact_integral(q, hub_variance):
         assert abs(done.hub[0] - b_mean) < 0.03 * np.sqrt(b_variance)
 
 
+@pytest.mark.parametrize(("q", "too_small"), [(2, 0.25), (3, 0.35)])
+def test_a_vague_bias_that_is_held_from_one_side_comes_out_too_sure(q, too_small):
+    """Half of a wide Gaussian is none: if all answers are no, the variance of the bias is far below the exact one."""
+    scores = example(q, 0)._replace(sign=-np.ones(q), margin=np.ones(q))
+    done = exchange("star", scores, hub=(0.0, 1e4))
+    f_mean, _ = moments(scores, done)
+    true_mean, true_variance, _, b_variance = exact_star(0.0, 1e4, scores)
+    assert abs(1 - done.hub[1] / b_variance - too_small) < 0.02
+    assert np.abs((f_mean - true_mean) / np.sqrt(true_variance)).max() < 0.02  # the scores hardly notice
+
+
+def test_a_bias_of_variance_one_that_is_held_from_one_side_is_right():
+    for q in (2, 12, 50):
+        scores = example(q, 0)._replace(sign=-np.ones(q), margin=np.ones(q))
+        done = exchange("star", scores, hub=(0.3, 1.0))
+        np.testing.assert_allclose(done.hub[1], exact_star(0.3, 1.0, scores)[3], rtol=0.06)
+
+
 def test_one_label_is_exact():
     scores = example(1, 0)
     done = exchange("star", scores, hub=(0.3, 2.0))

@@ -32,11 +32,22 @@ from labelwise.models.online.settings import (
     check_settings,
     check_sizes,
     check_unchanged,
+    parents_of,
+    tree_of,
 )
 from labelwise.models.online.state import LabelBlock, OnlinePosterior, OnlineState
 from labelwise.numerics.arrays import BoolArray, FloatArray
-from labelwise.numerics.ep.message_passing import Likelihood
-from labelwise.numerics.ep.online_learning import SMALLEST_VARIANCE, Counting, Prior, learn, scale_rows
+from labelwise.numerics.ep.message_passing import Likelihood, close_answers
+from labelwise.numerics.ep.online_learning import (
+    SMALLEST_VARIANCE,
+    Counting,
+    Links,
+    Prior,
+    learn,
+    learn_linked,
+    learn_window,
+    scale_rows,
+)
 from labelwise.numerics.ep.truncated import table
 from labelwise.numerics.feature_scaling import hash_columns
 
@@ -84,6 +95,19 @@ class OnlineBayes(LabelModel):
         but the speed; None is a block per thread, of at least 64 labels. The other couplings have one block.
     flip_probability : float
         Share of wrong answers to expect. Needs margin=0 and a bias variance of order 1.
+    hierarchy : LabelTree or (q,) parents, optional
+        The column of each label's parent, −1 for a label without one; `LabelData.tree()` has it. A child implies its
+        parent. Answers are completed (a yes holds for all labels above, a no for all below), and a child is learnt
+        from the items for which its parent is relevant, or may be. Its probability is the product along its path. With
+        `coupling` "global" or "independent". Labels that turn up later have no parent unless it is set by then.
+    drift : float
+        Variance of the step that every weight and bias takes from a row to the next. `fit` then keeps the order of the
+        rows. 0: weights do not move.
+    window : int, optional
+        Rows that are gone through forth and back together, so that each is learnt against all others of its window,
+        before it and after it. A call of `partial_fit` begins a new window. None: every row is met once, in its turn.
+    window_passes : int
+        How often a window is gone through back and forth, after the first time forth.
     half_life : float, optional
         Rows after which half of what was learnt is forgotten: natural parameters decay towards the prior, and counted
         answers (`label_shares_`, the skew margin) fade at the same pace. None never.
@@ -127,6 +151,17 @@ class OnlineBayes(LabelModel):
     >>> wider.predict_proba(X).shape
     (40, 3)
 
+    A label under another: its answers say nothing where the parent is irrelevant, and it is never the likelier one.
+
+    >>> Y = np.column_stack([X[:, 0] > 0.5, X[:, 0] > 0.95])
+    >>> p = OnlineBayes(hierarchy=[-1, 0], random_state=0).fit(X, Y).predict_proba(X)
+    >>> bool((p[:, 1] <= p[:, 0]).all())
+    True
+
+    Weights that move, and two hundred rows learnt together, each against all others:
+
+    >>> moving = OnlineBayes(drift=1e-3, window=200).fit(X, Y)
+
     References
     ----------
     X. Zhang, T. Graepel, R. Herbrich: Bayesian Online Learning for Multi-label and Multi-variate Performance Measures,
@@ -144,6 +179,10 @@ class OnlineBayes(LabelModel):
     local_bias: bool = True
     block_size: int | None = None
     flip_probability: float = 0.0
+    hierarchy: Any = None
+    drift: float = 0.0
+    window: int | None = None
+    window_passes: int = 2
     half_life: float | None = None
     tolerance: float = 1e-3
     max_sweeps: int = 30
@@ -170,7 +209,8 @@ class OnlineBayes(LabelModel):
         self._start(block_size(self, Y.shape[1]))
         self._grow(X.shape[1], Y.shape[1])
         self.state_.set_counts((observed & ~Y).sum(0), Y.sum(0))
-        self._learn(X, Y, observed, order=self._generator().permutation(X.shape[0]))
+        n = X.shape[0]
+        self._learn(X, Y, observed, order=np.arange(n) if self.drift > 0 else self._generator().permutation(n))
         if self.half_life is not None:
             self.state_.set_counts(*(self.state_.counts * mean_weight(X.shape[0], self.half_life)))
         return self
@@ -199,8 +239,10 @@ class OnlineBayes(LabelModel):
         local = bias_variance(self) if independent else self.weight_variance
         precisions = (1 / self.weight_variance, 1 / local, 1 / bias_variance(self))
         prior = Prior(*precisions, half_life=float(self.half_life or 0), local_bias=self.local_bias or independent)
+        prior = prior._replace(drift=float(self.drift))
         self.state_ = OnlineState(prior, block_size, self.coupling == "global", self.dtype)
         self._started_with = {name: getattr(self, name) for name in SHAPING}
+        self._started_with["hierarchy"] = parents_of(self.hierarchy)
 
     def _grow(self, n_features: int, n_labels: int) -> None:
         self.state_.grow(self.hash_features or n_features, n_labels)
@@ -230,16 +272,29 @@ class OnlineBayes(LabelModel):
         counting = Counting(running=order is None, negative=float(negative), positive=float(positive))
         threads = min(effective_n_jobs(self.n_jobs), len(state.blocks))
         with ThreadPoolExecutor(max_workers=max(threads - 1, 1)) as pool:  # the calling thread works too
-            for start in range(0, X.shape[0], BLOCK):
-                rows = slice(start, start + BLOCK) if order is None else order[start : start + BLOCK]
-                whole = order is None and X.shape[0] <= BLOCK
+            size = self.window or BLOCK
+            for start in range(0, X.shape[0], size):
+                rows = slice(start, start + size) if order is None else order[start : start + size]
+                whole = order is None and X.shape[0] <= size
                 some = X if whole else X[rows]
                 items = state.admit(some if prepared else self._prepare(some))
                 answers = Y[rows], observed[rows]
-                same = (likelihood, state.prior, counting, GRAPHS[self.coupling])
-                left = iter([(items, answers, *own, same) for own in zip(state.blocks, state.beliefs(), strict=True)])
+                same = (likelihood, state.prior, counting)
+                left = iter(
+                    [
+                        (items, answers, block, beliefs, same, self._links(block) or GRAPHS[self.coupling])
+                        for block, beliefs in zip(state.blocks, state.beliefs(), strict=True)
+                    ]
+                )
                 others = [pool.submit(_learn_blocks, left) for _ in range(threads - 1)]
                 state.sweeps += _learn_blocks(left) + sum(other.result() for other in others)
+
+    def _links(self, block: LabelBlock) -> Links | None:
+        """Hierarchy of a block and passes over a window; None where neither is there and weights stand still."""
+        if self.hierarchy is None and self.drift == 0 and self.window is None:
+            return None
+        tree = tree_of(self.hierarchy, 0 if self.hierarchy is None else block.columns)
+        return Links(GRAPHS[self.coupling], tree, self.window_passes if self.window else 0)
 
     # -- believing ----------------------------------------------------------------------------------------------------
 
@@ -252,7 +307,11 @@ class OnlineBayes(LabelModel):
             X = self._check_items(X)
         check_sizes(self, X)
         return OnlinePosterior(
-            self.state_, self._prepare(X), float(self.score_noise) ** 2, one_label=self.coupling == "multiclass"
+            self.state_,
+            self._prepare(X),
+            float(self.score_noise) ** 2,
+            one_label=self.coupling == "multiclass",
+            tree=None if self.hierarchy is None else tree_of(self.hierarchy, self.n_labels_),
         )
 
     @property
@@ -290,6 +349,15 @@ class OnlineBayes(LabelModel):
         X.data = X.data.astype(self.dtype, copy=False)
         return X
 
+    def _check_training(self, X: Any, Y: Any, observed: Any, **how: Any) -> tuple[Any, BoolArray, BoolArray]:
+        """As for every model; in a hierarchy, with the answers that follow from others."""
+        X, Y, observed = super()._check_training(X, Y, observed, **how)
+        if self.hierarchy is None:
+            return X, Y, observed
+        signs = np.where(observed, np.where(Y, 1, -1), 0).astype(np.int8)
+        close_answers(signs, tree_of(self.hierarchy, Y.shape[1]))
+        return X, signs > 0, signs != 0
+
     def _check_more(self, X: Any, Y: Any, observed: Any) -> tuple[Any, BoolArray, BoolArray]:
         """`_check_training` for rows that may bring new labels and, where X is sparse, any number of columns."""
         known = self.n_features_in_, self.n_labels_
@@ -321,8 +389,9 @@ def mean_weight(n_rows: int, half_life: float) -> float:
 def _learn_blocks(left: Iterator[tuple[Any, ...]]) -> int:
     """Learn the blocks that no other thread has taken yet; the number of sweeps."""
     sweeps = 0
-    for items, answers, block, beliefs, same in left:
-        sweeps += learn(items, _signs(answers, block), beliefs, *same)
+    for items, answers, block, beliefs, same, links in left:
+        way = learn if isinstance(links, int) else learn_window if links.passes else learn_linked
+        sweeps += way(items, _signs(answers, block), beliefs, *same, links)
     return sweeps
 
 
@@ -389,6 +458,8 @@ def _plain(settings: dict[str, Any]) -> dict[str, Any]:
     plain = {}
     for name, value in settings.items():
         plain[name] = value.item() if isinstance(value, np.generic) else value
+        if name == "hierarchy":
+            plain[name] = None if value is None else list(parents_of(value))
         if name == "random_state" and not isinstance(plain[name], int | None):
             raise ValueError(f"random_state must be an int or None to be saved, got {value!r}; use set_params")
     return plain

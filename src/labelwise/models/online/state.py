@@ -15,7 +15,8 @@ from scipy.special import ndtr
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.counter_random import standard_normals
 from labelwise.numerics.ep.gaussians import largest_probabilities
-from labelwise.numerics.ep.online_learning import Beliefs, Items, Prior, admit, project, stamp
+from labelwise.numerics.ep.message_passing import Tree, multiply_down
+from labelwise.numerics.ep.online_learning import Beliefs, Items, Prior, admit, project, stamp, walked
 from labelwise.posterior import ItemCovariance, LabelCovariances, LabelPosterior
 
 LINE = 8  # columns are padded to this many: their means and variances in float32 are a cache line, 64 bytes
@@ -149,7 +150,7 @@ class OnlineState:
         """Training items (CSR, canonical): features seen for the first time get a row. Counts as seeing them."""
         rows = self.rows_for(X.indices)
         indptr, elapsed = X.indptr.astype(np.int64), np.empty(0, dtype=np.float32)
-        if self.prior.half_life > 0:
+        if self.prior.half_life > 0 or self.prior.drift > 0:
             elapsed = stamp(indptr, rows, self.last, self.seen)
         self.seen += X.shape[0]
         return Items(indptr, rows, X.data.astype(self.dtype, copy=False), elapsed)
@@ -184,6 +185,11 @@ class OnlineState:
             return np.empty(0, dtype=np.float32)
         return (self.seen - 1 - self.last[np.maximum(rows, 0)]).astype(np.float32)
 
+    def _walked(self, rows: npt.NDArray[np.int32]) -> FloatArray:
+        """Variance by which beliefs about the rows have yet to widen; none for features never seen."""
+        elapsed = np.where(rows < 0, 0, self.seen - 1 - self.last[np.maximum(rows, 0)])
+        return np.asarray(walked(elapsed, self.prior), dtype=self.dtype)
+
     # -- reading ------------------------------------------------------------------------------------------------------
 
     def project(self, X: Any) -> tuple[FloatArray, FloatArray]:
@@ -193,6 +199,10 @@ class OnlineState:
         items = self.look_up(X)
         for block in self.blocks:
             project(items, block.weights, self.prior, mean, variance, block.labels.start, block.labels.stop)
+        if self.prior.drift > 0:
+            weighted = items.values**2 * self._walked(items.rows)
+            spread = sp.csr_array((weighted, items.rows + 1, items.indptr), shape=(len(mean), self.n_rows + 1))
+            variance += spread.sum(1)[:, None]
         if self.with_hubs:
             hub = self.hub_of()
             mean -= self.bias[hub, 0]
@@ -216,6 +226,8 @@ class OnlineState:
             keep = 2.0 ** (-self._pending(rows) / self.prior.half_life)[:, None]
             faded = 1 / (self.prior.weight_precision + keep * (1 / variance - self.prior.weight_precision))
             mean, variance = keep * mean / variance * faded, faded
+        if self.prior.drift > 0:
+            variance += self._walked(rows)[:, None]
         return mean, variance
 
     def local_bias(self) -> tuple[FloatArray, FloatArray]:
@@ -297,18 +309,23 @@ class OnlinePosterior(LabelPosterior):
         noise_variance: float,
         one_label: bool,
         items: npt.NDArray[np.int64] | None = None,
+        tree: Tree | None = None,
     ) -> None:
         super().__init__(X.shape[0], state.n_labels)
         self._state, self._seen, self._X = state, state.seen, X
-        self._noise_variance, self._one_label = noise_variance, one_label
+        self._noise_variance, self._one_label, self._tree = noise_variance, one_label, tree
         self._items = np.arange(X.shape[0]) if items is None else items
 
     def rows(self, rows: npt.NDArray[np.intp] | slice) -> OnlinePosterior:
         self._check_fresh()
-        return OnlinePosterior(self._state, self._X[rows], self._noise_variance, self._one_label, self._items[rows])
+        some = self._X[rows], self._noise_variance, self._one_label, self._items[rows], self._tree
+        return OnlinePosterior(self._state, *some)
 
     def scores(self) -> tuple[FloatArray, FloatArray]:
-        """(n, q) mean and variance of each label's score over its bias, before the noise."""
+        """(n, q) mean and variance of each label's score over its bias, before the noise.
+
+        In a hierarchy it is the score given that the labels above are relevant.
+        """
         self._check_fresh()
         return self._state.project(self._X)
 
@@ -323,6 +340,8 @@ class OnlinePosterior(LabelPosterior):
         """Labels that share a hub move together: to first order Cov(y, y') = φ φ' Var(b) / (scale scale')."""
         mean, variance = self.scores()
         p = self._probabilities(mean, variance)
+        if self._tree is not None:
+            return _tree_covariances(p, self._tree)
         spread = np.maximum(p * (1 - p), 1e-12)
         if not len(self._state.bias):
             return LabelCovariances(spread, np.zeros((*p.shape, 0)))
@@ -355,6 +374,8 @@ class OnlinePosterior(LabelPosterior):
         for t, score in enumerate(self._draw_scores(n_samples, seed)):
             score += scale * standard_normals(self._items, self.n_labels, seed=seed, sample=t, kind=NOISE)
             drawn[t] = _only_largest(score) if self._one_label else score > 0
+            if self._tree is not None:
+                multiply_down(drawn[t], self._tree)
         return drawn
 
     def _draw_scores(self, n_samples: int, seed: int) -> Iterator[FloatArray]:
@@ -386,7 +407,12 @@ class OnlinePosterior(LabelPosterior):
 
     def _probabilities(self, mean: FloatArray, variance: FloatArray) -> FloatArray:
         total = np.maximum(variance.astype(np.float64) + self._noise_variance, np.finfo(np.float32).tiny)
-        return largest_probabilities(mean, total) if self._one_label else ndtr(mean / np.sqrt(total))
+        if self._one_label:
+            return largest_probabilities(mean, total)
+        p = ndtr(mean / np.sqrt(total))
+        if self._tree is not None:
+            multiply_down(p, self._tree)
+        return np.asarray(p)
 
     def _check_fresh(self) -> None:
         if self._state.seen != self._seen:
@@ -413,6 +439,26 @@ class _WeightCovariance:
     def factor(self) -> FloatArray | None:
         n, d = self.root.shape
         return np.hstack([self.root.toarray(), np.full((n, 1), np.sqrt(self.constant))]) if d + 1 < n else None
+
+
+def _tree_covariances(p: FloatArray, tree: Tree) -> LabelCovariances:
+    """Of labels that are the products of independent ones along their paths; exact, a factor per label with children.
+
+    Labels with the last common ancestor a have covariance p p' (1 / p_a − 1), and 1 / p_a − 1 is a sum over the labels
+    from the top to a: 1 / p − 1 / p_parent of each.
+    """
+    q, parents = p.shape[1], tree.parents[: p.shape[1]]
+    safe = np.maximum(p, 1e-12)
+    above = np.where(parents >= 0, safe[:, parents], 1.0)
+    root = np.sqrt(np.maximum(1 / safe - 1 / above, 0.0))  # (n, q)
+    inner = np.unique(parents[parents >= 0])
+    under = np.eye(q, dtype=bool)[:, inner]  # (q, r) does the label stand under it, or is it the same
+    for c in tree.order[: p.shape[1]]:
+        if parents[c] >= 0:
+            under[c] |= under[parents[c]]
+    factor = p[:, :, None] * under * root[:, None, inner]
+    own = np.where(np.isin(np.arange(q), inner), 0.0, (p * root) ** 2)
+    return LabelCovariances(np.maximum(own, 1e-12), factor)
 
 
 def _only_largest(score: FloatArray) -> BoolArray:

@@ -76,14 +76,15 @@ def noisy_moment(mean: float, variance: float, margin: float, flip: float, piece
     scale = math.sqrt(variance)
     right, wrong = (mean - margin) / scale, (-mean - margin) / scale
     V_right, V_wrong = v_and_rest(right, pieces)[0], v_and_rest(wrong, pieces)[0]
-    odds = math.exp(math.log(flip / (1 - flip)) + _log_ndtr(wrong, V_wrong) - _log_ndtr(right, V_right))
+    odds = math.exp(math.log(flip / (1 - flip)) + log_ndtr(wrong, V_wrong) - log_ndtr(right, V_right))
     p = 1 / (1 + odds)
     G = (p * V_right - (1 - p) * V_wrong) / scale
     return G, G * G + (p * right * V_right + (1 - p) * wrong * V_wrong) / variance
 
 
 @numba.njit(nogil=True, error_model="numpy")
-def _log_ndtr(t: float, V: float) -> float:
+def log_ndtr(t: float, V: float) -> float:
+    """ln Φ(t), given V(t)."""
     if t > 0:
         return math.log1p(-0.5 * math.erfc(t / math.sqrt(2.0)))
     return -0.5 * t * t - 0.5 * math.log(2 * math.pi) - math.log(V)  # Φ = φ/V
