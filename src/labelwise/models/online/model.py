@@ -390,7 +390,7 @@ def _learn_blocks(left: Iterator[tuple[Any, ...]]) -> int:
     """Learn the blocks that no other thread has taken yet; the number of sweeps."""
     sweeps = 0
     for items, answers, block, beliefs, same, links in left:
-        way = learn if isinstance(links, int) else learn_window if links.passes else learn_linked
+        way: Any = learn if isinstance(links, int) else learn_window if links.passes else learn_linked
         sweeps += way(items, _signs(answers, block), beliefs, *same, links)
     return sweeps
 
@@ -458,8 +458,8 @@ def _plain(settings: dict[str, Any]) -> dict[str, Any]:
     plain = {}
     for name, value in settings.items():
         plain[name] = value.item() if isinstance(value, np.generic) else value
-        if name == "hierarchy":
-            plain[name] = None if value is None else list(parents_of(value))
+        if name == "hierarchy" and value is not None:
+            plain[name] = list(parents_of(value) or ())
         if name == "random_state" and not isinstance(plain[name], int | None):
             raise ValueError(f"random_state must be an int or None to be saved, got {value!r}; use set_params")
     return plain

@@ -185,7 +185,7 @@ class OnlineState:
             return np.empty(0, dtype=np.float32)
         return (self.seen - 1 - self.last[np.maximum(rows, 0)]).astype(np.float32)
 
-    def _walked(self, rows: npt.NDArray[np.int32]) -> FloatArray:
+    def _walked(self, rows: npt.NDArray[np.integer[Any]]) -> FloatArray:
         """Variance by which beliefs about the rows have yet to widen; none for features never seen."""
         elapsed = np.where(rows < 0, 0, self.seen - 1 - self.last[np.maximum(rows, 0)])
         return np.asarray(walked(elapsed, self.prior), dtype=self.dtype)
@@ -200,7 +200,7 @@ class OnlineState:
         for block in self.blocks:
             project(items, block.weights, self.prior, mean, variance, block.labels.start, block.labels.stop)
         if self.prior.drift > 0:
-            weighted = items.values**2 * self._walked(items.rows)
+            weighted = np.multiply(np.square(items.values), self._walked(items.rows))
             spread = sp.csr_array((weighted, items.rows + 1, items.indptr), shape=(len(mean), self.n_rows + 1))
             variance += spread.sum(1)[:, None]
         if self.with_hubs:
