@@ -45,10 +45,10 @@ from labelwise.numerics.ep.online_learning import (
     Prior,
     learn,
     learn_linked,
-    learn_window,
     scale_rows,
 )
 from labelwise.numerics.ep.truncated import table
+from labelwise.numerics.ep.windows import learn_window
 from labelwise.numerics.feature_scaling import hash_columns
 
 BLOCK = 4096  # rows prepared at a time
