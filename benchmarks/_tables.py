@@ -25,6 +25,7 @@ from labelwise import Costs
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 ARENA_METRICS = ("macro_roc_auc", "macro_f1", "precision_at_1_3", "macro_average_precision")
+MEASURED = ("macro_ap", "macro_f1")  # of hierarchies and windows
 COSTS = ("scale", "information", "online", "label_gp", "mixture", "targets", "cooccurrence")  # benchmarks
 PAPERS = ("miml", "csbpca", "bomc", "gpb2m", "mllcs")
 VERDICTS = ("holds", "holds in part", "undecided", "does not hold")
@@ -136,6 +137,27 @@ def of_forgetting(figures: dict[str, Any]) -> Tables:
         f" brings {figures['equal_seconds']['verified']:+.3f}."
     )
     return {"forgetting": table(head, rows), "forgetting mean": said}
+
+
+def of_online_hierarchy(figures: dict[str, Any]) -> Tables:
+    """A hierarchy and windows against neither: average precision of `OnlineBayes`, and the gain in both measures."""
+    rows = []
+    for name, cases in figures["by_set"].items():
+        for case, row in cases.items():
+            gains = [_with_error(row[measure][f"{arm}_gain"]) for arm in ("tree", "window") for measure in MEASURED]
+            rows.append([name, case, f"{row['macro_ap']['flat']:.3f}", f"{row['macro_f1']['flat']:.3f}", *gains])
+    head = ["set", "learnt from", "AP", "F1", "hierarchy: AP", "F1", "window: AP", "F1"]
+    tree, window = (figures[f"{arm}_gain"]["macro_ap"] for arm in ("tree", "window"))
+    said = (
+        f"Average precision over {tree['cases']} cases: the hierarchy is better in {tree['better']} and worse in "
+        f"{tree['worse']} by more than two standard errors (mean {100 * tree['mean']:+.1f} points), the window"
+        f" is better in {window['better']} and worse in {window['worse']} ({100 * window['mean']:+.1f})."
+    )
+    return {"online hierarchy": table(head, rows), "online hierarchy mean": said}
+
+
+def _with_error(gain: list[float]) -> str:
+    return f"{100 * gain[0]:+.1f} ± {100 * gain[1]:.1f}"
 
 
 def of_default_decision(figures: dict[str, Any]) -> Tables:
@@ -342,6 +364,7 @@ PAGES: dict[str, tuple[tuple[str, Callable[[dict[str, Any]], Tables]], ...]] = {
     ),
     "large-pools.md": (("scale", of_scale),),
     "decisions.md": (("default_decision", of_default_decision),),
+    "mathematics/online_bayes.md": (("online_hierarchy", of_online_hierarchy),),
 }
 
 
