@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelwise.numerics.arrays import BoolArray, IntArray
+from labelwise.numerics.recovery.row_completion import telling_rows
 
 COMPLETE_ROWS = 30  # with so many rows answered in full, a kernel is chosen on them alone
 COMPLETION_ROUNDS = 3  # else: complete the rows, choose again, and so on
@@ -85,3 +86,20 @@ def row_keys(X: Any, rows: IntArray) -> list[tuple[int, str]]:
     else:
         keys = [row.tobytes().hex() for row in part + 0.0]  # −0.0 becomes 0.0
     return list(zip(rows.tolist(), keys, strict=True))
+
+
+def shaping_rows(observed: BoolArray) -> IntArray:
+    """The rows that codes or components of labels are learnt from: those with a good share of the labels known, if they
+    are enough or hold most of the answers; otherwise all.
+
+    A single answer does not say which code or component an item has. Hundreds of such items would make components of
+    their own, and teach a regression no more than what it believes already.
+
+    >>> shaping_rows(np.array([[True] * 9, [True] * 9, [True] + [False] * 8]))
+    array([0, 1])
+    >>> shaping_rows(np.eye(3, dtype=bool))
+    array([0, 1, 2])
+    """
+    telling = telling_rows(observed)
+    enough = telling.size >= COMPLETE_ROWS or 2 * observed[telling].sum() >= observed.sum()
+    return telling if enough else np.arange(len(observed))

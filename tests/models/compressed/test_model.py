@@ -550,3 +550,14 @@ def test_scores_by_any_decoder_are_those_of_the_predicted_codes(center):
     np.testing.assert_allclose(beliefs.scores("l2"), codes @ np.linalg.pinv(model.projection_).T, atol=1e-10)
     np.testing.assert_allclose(beliefs.scores("lasso"), recover_box_lasso(codes, model.projection_), atol=1e-10)
     np.testing.assert_array_equal(beliefs.ranking(), beliefs.scores())
+
+
+@pytest.mark.parametrize("options", [{"projection": "pca"}, {"projection": "gaussian", "n_compressed": 3}])
+def test_rows_hardly_known_say_nothing_of_the_codes(options):
+    X, Y = problem(n=60)
+    observed = np.arange(6) == np.arange(60)[:, None] % 6  # one answer each ...
+    observed[:40] = True  # ... but for the first
+    model = CompressedLabelGP(**options, random_state=0).fit(X, Y, observed)
+    np.testing.assert_array_equal(model._fitted.regression.solver.X, model._fitted.scaling(X[:40]))
+    by_itself = CompressedLabelGP(random_state=0).fit(X, Y, observed)  # every label is a code: all answers count
+    assert len(by_itself._fitted.regression.solver.X) == 60

@@ -21,6 +21,7 @@ from labelwise.models.compressed.code import (
     make_plan,
 )
 from labelwise.models.compressed.label_decoders import CodeDecoder, Codes, Decoded, Decoder, fit_decoder_link
+from labelwise.models.training_rows import shaping_rows
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.calibration import LogisticLink, base_rates
 from labelwise.numerics.feature_scaling import FeatureScaling, learn_scaling
@@ -28,6 +29,7 @@ from labelwise.numerics.gp.feature_spaces import FeatureSpace, Fourier, Landmark
 from labelwise.numerics.label_correlation import LabelCorrelation
 from labelwise.numerics.linear_algebra import dense
 from labelwise.numerics.recovery.label_codes import KnownLabels
+from labelwise.numerics.recovery.row_completion import is_identity
 from labelwise.numerics.recovery.sparse_recovery import SparsePrior
 from labelwise.numerics.user_input import check_at_least, check_choices, check_positive
 from labelwise.posterior import ItemCovariance, LabelCovariances, LabelPosterior
@@ -309,6 +311,9 @@ class CompressedLabelGP(LabelModel):
         X, priority = scaling(X), rng.random(len(Y))
         labels = KnownLabels(Y, observed)
         code = self._learn_code(labels, rng)
+        if not is_identity(code.projection):  # of a row hardly known the regression says more than its answers
+            telling = shaping_rows(observed)
+            X, labels, priority = X[telling], KnownLabels(Y[telling], observed[telling]), priority[telling]
         options = KernelOptions(self.kernel, self.length_scale, self.noise_variance)
         training = learn_codes(options, code, X, labels, priority)
         found = training.fitted.optimum

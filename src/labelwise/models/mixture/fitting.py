@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from labelwise.models.label_gp.posterior import Limits, make_solver
 from labelwise.models.mixture.state import FittedMixture, FittedRestart, RegressionGate
-from labelwise.models.training_rows import COMPLETE_ROWS, TrainingRows, row_keys
+from labelwise.models.training_rows import TrainingRows, row_keys, shaping_rows
 from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
 from labelwise.numerics.calibration import base_rates
 from labelwise.numerics.feature_scaling import FeatureScaling, learn_scaling
@@ -35,7 +35,6 @@ from labelwise.numerics.mixture.bernoulli_mixture import (
 )
 from labelwise.numerics.mixture.gates import Gates, InducingGates, KernelGates
 from labelwise.numerics.mixture.kernel import RegressionKernel, kernel_step, search_length_scale
-from labelwise.numerics.recovery.row_completion import telling_rows
 
 OnStep = Callable[[int, float], None]
 WORTH_THREADS = 1000  # rows from which one gate is worth several threads of LAPACK
@@ -173,23 +172,6 @@ def _fit_rows(
     restarts = _side_by_side(jobs, telling.size, options.n_jobs)
     fitted = FittedMixture(scaling, rows, X, hyper, gates, restarts, options.gate_moments)
     return _finish(fitted, labels, telling, options, rng)
-
-
-def shaping_rows(observed: BoolArray) -> IntArray:
-    """The rows that components and gates are learnt from: those with a good share of the labels known, if they are
-    enough or hold most of the answers; otherwise all.
-
-    A single answer does not say which component an item has. Hundreds of such items would make components of
-    their own at the start, and would teach the gates no more than what those believe already.
-
-    >>> shaping_rows(np.array([[True] * 9, [True] * 9, [True] + [False] * 8]))
-    array([0, 1])
-    >>> shaping_rows(np.eye(3, dtype=bool))
-    array([0, 1, 2])
-    """
-    telling = telling_rows(observed)
-    enough = telling.size >= COMPLETE_ROWS or 2 * observed[telling].sum() >= observed.sum()
-    return telling if enough else np.arange(len(observed))
 
 
 def _finish(
