@@ -190,16 +190,14 @@ class Scripts:
 
     def seeds(self, folder: Path) -> list[bytes]:
         """A request to every route, and the ways that people go."""
-        from labelwise.labelling.web import json_api
-        from labelwise.labelling.web.server import PAGES, SELF_GUARDED
+        from labelwise.labelling.web.server import GUARDED, SELF_GUARDED
 
         seeds = [
             'GET /api/ask\nPOST /api/ask {}\nPOST /api/answer {"lease": "{lease}", "values": {"left": true}}',
             'POST /api/ask {"items": 2}\nPOST /api/skip {"lease": "{lease}"}\nPOST /api/undo {"event": {event}}',
             'POST /api/ask {}\nPOST /api/renew {"lease": "{lease}"}\nGET /api/status\nGET /browse?q=text&page=2',
         ]
-        modules = (*PAGES, *SELF_GUARDED, json_api)
-        for route in (route for module in modules for route in module.router.routes):
+        for route in (route for module in (*GUARDED, *SELF_GUARDED) for route in module.router.routes):
             for method in sorted(getattr(route, "methods", None) or ("GET",)):
                 address = SIGNED.sub("1", str(getattr(route, "path", "/")))
                 seeds.append(f"{method} {address} {'{}' if method == 'POST' else ''}")

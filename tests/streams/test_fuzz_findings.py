@@ -46,3 +46,13 @@ def test_a_damaged_checkpoint(tmp_path):
                     archive.writestr(name, content if name == broken else old)
             with pytest.raises(ValueError, match=r"m\.npz"):
                 Checkpoint.load(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, old in members.items():
+            archive.writestr(name, old)
+    stored = path.read_bytes()
+    for head, place in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):  # it says bzip2 where nothing is compressed
+        at = stored.index(head) + place
+        stored = stored[:at] + zipfile.ZIP_BZIP2.to_bytes(2, "little") + stored[at + 2 :]
+    path.write_bytes(stored)
+    with pytest.raises(ValueError, match=r"m\.npz is damaged or no model of ours \(Invalid data stream\)"):
+        Checkpoint.load(path)

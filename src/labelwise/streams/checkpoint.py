@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from labelwise.data import FormatError, Position
-from labelwise.data.errors import DAMAGED
+from labelwise.data.errors import UNREADABLE
 from labelwise.data.reading import check_archive
 from labelwise.models import OnlineBayes
 from labelwise.models.online.model import write_model as save_model
@@ -105,7 +105,9 @@ class Checkpoint:
             return cls._of(path)
         except (FormatError, CheckpointVersionError):
             raise
-        except DAMAGED as error:
+        except UNREADABLE as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # the disk's fault, not the file's
             reason = next(iter(str(error).splitlines()), type(error).__name__)
             raise ValueError(f"{path} is damaged or no model of ours ({reason}); train it again") from None
 

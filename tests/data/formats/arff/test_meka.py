@@ -39,6 +39,12 @@ def test_impossible_numbers(file, count, message):
         read(file("x.arff", text(f"'set: -C {count}'")))
 
 
+def test_a_label_without_a_name(file):
+    path = file("x.arff", text("'set: -C 2'").replace("attribute b", "attribute ''"))
+    with pytest.raises(FormatError, match=r"x\.arff.*: found '' as the name of a label"):
+        read(path)
+
+
 def test_no_number(file):
     with pytest.raises(FormatError, match=r"found the relation name 'weather', expected -C"):
         read(file("x.arff", text("weather")), format="meka")

@@ -83,6 +83,8 @@ def columns_of(attribute: Attribute, is_label: bool) -> tuple[list[str], list[in
     (['word'], [0, 0], [0.0, 1.0])
     """
     values = attribute.values
+    if is_label and not attribute.name.strip():
+        raise Problem(f"found {attribute.name!r} as the name of a label, expected one that can be read; rename it")
     if values is None:
         return [attribute.name], [], []
     if is_label:
