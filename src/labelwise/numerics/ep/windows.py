@@ -35,7 +35,7 @@ from labelwise.numerics.ep.online_learning import (
 )
 
 
-class Window(NamedTuple):
+class RowWindow(NamedTuple):
     """Items that are gone through forth and back, the constant among their features.
 
     A visit is a feature of an item. Factors on its weights are kept as precision and shift.
@@ -76,7 +76,7 @@ def learn_window(
     heard, hub_heard = np.zeros((rows.size, 2, columns), dtype), np.zeros((n, 2))
     margins = np.zeros((n, columns), dtype)
     _all_margins(margins, signs, beliefs.counts, likelihood, counting, links.tree)
-    window = Window(indptr, place, values, steps, heard, hub_heard, margins, prior.drift)
+    window = RowWindow(indptr, place, values, steps, heard, hub_heard, margins, prior.drift)
     mean, variance = beliefs.weights[here].swapaxes(0, 1)
     start = np.stack([1 / variance, mean / variance], axis=1)  # (features here, 2, columns)
     with_hub = links.graph == STAR
@@ -103,7 +103,7 @@ def _all_margins(
 
 @compiled
 def _go_through(
-    window: Window,
+    window: RowWindow,
     signs: IntegerArray,
     running: FloatArray,
     hub: FloatArray,
@@ -135,7 +135,7 @@ def _go_through(
 
 
 @compiled
-def _step(window: Window, i: int, running: FloatArray, hub: FloatArray) -> None:
+def _step(window: RowWindow, i: int, running: FloatArray, hub: FloatArray) -> None:
     """What is said about one end of a step, said about the other: P and N over 1 + variance P."""
     if window.drift == 0:
         return
@@ -151,7 +151,7 @@ def _step(window: Window, i: int, running: FloatArray, hub: FloatArray) -> None:
 
 
 @compiled
-def _meet(window: Window, i: int, running: FloatArray, hub: FloatArray, work: Work, noise: float) -> None:
+def _meet(window: RowWindow, i: int, running: FloatArray, hub: FloatArray, work: Work, noise: float) -> None:
     """Scores and hub of item i by what all other items say."""
     m, u = work.m, work.u
     for c in range(m.size):
@@ -167,7 +167,7 @@ def _meet(window: Window, i: int, running: FloatArray, hub: FloatArray, work: Wo
 
 
 @compiled
-def _part(window: Window, i: int, running: FloatArray, hub: FloatArray, work: Work, with_hub: bool) -> None:
+def _part(window: RowWindow, i: int, running: FloatArray, hub: FloatArray, work: Work, with_hub: bool) -> None:
     """Take along what item i says, and leave there what was said before it.
 
     No item takes precision away: where the shrink is negative, only the mean moves.
