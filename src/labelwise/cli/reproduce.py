@@ -26,7 +26,7 @@ from labelwise.views.wording import did_you_mean
 if TYPE_CHECKING:
     from labelwise.studies.papers import Account
 
-VERDICT_COLOURS = {"holds": "green", "holds in part": "yellow", "undecided": "dim", "does not hold": "red"}
+VERDICT_COLOURS = {"holds": "green", "holds in part": "yellow", "not shown": "dim", "does not hold": "red"}
 
 
 def reproduce(

@@ -90,6 +90,7 @@ class Section:
     rows: Sequence[tuple[str, Sequence[Cell]]] = ()
     table_note: str = ""
     prose: bool = False
+    differences: Sequence[tuple[str, str, str]] = ()  # from a paper: what it did, what is done here, why
     facts: Mapping[str, str] = field(default_factory=dict)
 
 

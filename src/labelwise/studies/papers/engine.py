@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,12 +23,13 @@ from labelwise.views.plots import as_png
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Verdict = Literal["holds", "holds in part", "undecided", "does not hold"]
+Verdict = Literal["holds", "holds in part", "not shown", "does not hold"]
 Outcomes = Mapping[str, Sequence[Outcome]]  # name of a group of jobs to what they returned
 Plan = Mapping[str, Sequence[Job]]
 Measure = str | tuple[str | int, ...] | Callable[[Outcome], Any]  # a key, keys one inside the other, or a function
 TableRow = tuple[str, Sequence[Cell]]
 POINTS = 100  # scores are shares; differences are given in points, hundredths
+LEAST_SEEDS = 5  # with fewer nothing is judged
 
 
 # -- plans ------------------------------------------------------------------------------------------------------------
@@ -152,29 +152,35 @@ def picture(name: str, figure: Figure, caption: str, instead: str = "") -> Pictu
 # -- verdicts ---------------------------------------------------------------------------------------------------------
 
 
-def beats(differences: Iterable[Estimate], tie: float = inf) -> Verdict:
-    """Whether all, some or none of the differences are positive beyond noise.
+def beats(differences: Iterable[Estimate]) -> Verdict:
+    """Whether one side is ahead beyond noise on every set that a claim names, each difference paired over seeds.
 
-    Where few seeds leave much to noise, a difference of more than `tie` counts, too.
+    Ahead on some and behind on none is "holds in part". Behind on one is "does not hold". "Not shown" is what noise may
+    explain, and what has fewer than five seeds.
     """
     differences = list(differences)
-    signs = [d.sign or int(d.value > tie) - int(d.value < -tie) for d in differences]
-    if all(sign > 0 for sign in signs):
-        return "holds"
-    if any(sign > 0 for sign in signs):
-        return "holds in part"
-    hopeful = tie < inf or np.mean([d.value for d in differences]) > 0
-    return "undecided" if hopeful and not any(signs) else "does not hold"
+    signs = [difference.sign for difference in differences]
+    if any(difference.n < LEAST_SEEDS for difference in differences) or not any(signs):
+        return "not shown"
+    return "does not hold" if min(signs) < 0 else "holds" if all(signs) else "holds in part"
 
 
-def not_worse(differences: Iterable[Estimate]) -> Verdict:
-    """Whether none, some or all of the differences are negative beyond noise."""
-    worse = [difference.sign < 0 for difference in differences]
-    return "holds" if not any(worse) else "does not hold" if all(worse) else "holds in part"
+def as_good(differences: Iterable[Estimate], margin: float = 0.01) -> Verdict:
+    """Whether one side is nowhere behind by more than the margin: not even the lower end of an interval is.
+
+    It does not hold where an upper end is. What lies between is not shown.
+    """
+    differences = list(differences)
+    if any(difference.n < LEAST_SEEDS for difference in differences):
+        return "not shown"
+    if any(difference.high < -margin for difference in differences):
+        return "does not hold"
+    near = [difference.low > -margin for difference in differences]
+    return "holds" if all(near) else "holds in part" if any(near) else "not shown"
 
 
 def holds_if(*tests: Any) -> Verdict:
-    """Whether all, some or none of the tests are passed.
+    """Whether all, some or none of the tests are passed: for what has no noise, such as counts and sizes.
 
     >>> holds_if(True, False)
     'holds in part'
@@ -189,7 +195,7 @@ def holds_if(*tests: Any) -> Verdict:
 class Claim:
     """One claim: where it stands, what it says, the paper's figure, ours, and the verdict.
 
-    "undecided" is for a difference that points the paper's way but that noise may explain.
+    "not shown" is for what noise may explain, and for what was run too few times to be judged.
     """
 
     where: str
@@ -229,11 +235,21 @@ def judge(
 
 
 @dataclass(frozen=True)
+class Difference:
+    """Where an experiment differs from the paper's: what the paper did, what is done here, and why."""
+
+    paper: str
+    here: str
+    why: str
+
+
+@dataclass(frozen=True)
 class Exhibit:
     """One figure or table of a paper, done again; empty lines part the paragraphs of its text."""
 
     title: str
     text: str = ""
+    protocol: Sequence[Difference] = ()
     pictures: Sequence[Picture] = ()
     header: Sequence[str] = ()
     rows: Sequence[TableRow] = ()
@@ -251,6 +267,7 @@ class ExhibitMaker:
 
     groups: tuple[str, ...]
     make: Callable[..., Exhibit]
+    shows: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -258,19 +275,26 @@ class Paper:
     """A paper to reproduce: `jobs` names the computations, functions marked by `exhibit` show what came of them.
 
     `jobs(quick, shared)` maps the name of each group to its jobs, where `shared` is the folder of the published data
-    sets or None. An exhibit is shown where all of its groups have runs.
+    sets or None. An exhibit is shown where all of its groups have runs. `absent` has the figures and tables of the
+    paper that are not done again, each with the reason.
     """
 
     name: str
     title: str
     jobs: Callable[[bool, Path | None], Plan]
+    absent: Mapping[str, str] = field(default_factory=dict)
     makers: list[ExhibitMaker] = field(default_factory=list)
 
-    def exhibit(self, *groups: str) -> Callable[[Callable[..., Exhibit]], Callable[..., Exhibit]]:
-        """Mark a function that makes an exhibit of the runs of these groups of jobs; shown in the order of marking."""
+    def exhibit(
+        self, *groups: str, shows: Sequence[str] = ()
+    ) -> Callable[[Callable[..., Exhibit]], Callable[..., Exhibit]]:
+        """Mark a function that makes an exhibit of the runs of these groups of jobs; shown in the order of marking.
+
+        `shows` names the paper's figures and tables that it is about; none where it goes beyond the paper.
+        """
 
         def mark(make: Callable[..., Exhibit]) -> Callable[..., Exhibit]:
-            self.makers.append(ExhibitMaker(groups, make))
+            self.makers.append(ExhibitMaker(groups, make, tuple(shows)))
             return make
 
         return mark

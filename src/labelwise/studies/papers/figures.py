@@ -35,7 +35,7 @@ from labelwise.studies.papers.engine import Verdict
 VERDICT_COLOURS: dict[Verdict, str] = {
     "holds": "#0a6640",
     "holds in part": "#8fc9a8",
-    "undecided": "#d9d9d9",
+    "not shown": "#d9d9d9",
     "does not hold": "#b5482f",
 }
 THRESHOLD_TICKS = (0.001, 0.01, 0.1, 0.5, 0.9)
@@ -226,7 +226,7 @@ def draw_verdicts(counts: Mapping[str, Mapping[Verdict, int]]) -> Figure:
         for verdict, colour in VERDICT_COLOURS.items():
             widths = np.array([of_paper.get(verdict, 0) for of_paper in counts.values()])
             bars = ax.barh(range(len(counts)), widths, left=begins, color=colour, height=0.66, label=verdict)
-            inside = INK if verdict in ("holds in part", "undecided") else "white"
+            inside = INK if verdict in ("holds in part", "not shown") else "white"
             ax.bar_label(bars, [str(width) if width else "" for width in widths], label_type="center", color=inside)
             begins += widths
         ax.set_yticks(range(len(counts)), list(counts), color=INK)

@@ -32,8 +32,9 @@ from labelwise.studies.papers.engine import (
     Paper,
     Plan,
     Runs,
-    Verdict,
     Versus,
+    as_good,
+    beats,
     cells,
     every,
     holds_if,
@@ -236,7 +237,17 @@ def auc_by_kind(beliefs: FloatArray, truth: Any) -> dict[str, float]:
 # -- exhibits ---------------------------------------------------------------------------------------------------------
 
 
-PAPER = Paper("gpb2m", "GP-B²M: a Gaussian process-Bayesian Bernoulli mixture for active learning (NeurIPS 2021)", jobs)
+ABSENT = {
+    "Figure 1a, 1b": "They draw labels in the plane that the paper does not define; ours are made up in its spirit.",
+    "Figure 2": "It is a diagram of the method, no experiment.",
+    "Figure 3": "It is a diagram of the method, no experiment.",
+    "Figure 4a, 4b, 4d": "They map single labels of the paper's own made-up data, which are not published.",
+    "Figure 6g": "A learning curve for each pruning ratio is not done; sizes with and without pruning are.",
+    "Figure 8": "It shows pictures of NUS-WIDE, which are not at hand, by features that are not published.",
+}
+PAPER = Paper(
+    "gpb2m", "GP-B²M: a Gaussian process-Bayesian Bernoulli mixture for active learning (NeurIPS 2021)", jobs, ABSENT
+)
 NAMES = {
     "mixture": "label mixture",
     "mixture_variational": "label mixture, variational gate",
@@ -256,7 +267,6 @@ WEIGHTS = {  # of exploring, in words
 }
 PAPER_AUC = {"GP-B²M": (0.83, 0.70, 0.86, 0.82), "binary relevance": (0.79, 0.68, 0.72, 0.58)}
 NEAR_BEST = 0.02  # ROC-AUC below the best rival
-JUDGED_SETS = ("enron", "yeast", "bibtex", "corel5k")
 DRAWN = (OURS, RANDOM, LABEL_GP_RANDOM, LINEAR_RANDOM, *PAPER_RIVALS)
 AREA_NOTE = "Points of macro ROC-AUC, mean over the curve; ± one standard error over seeds, paired seed by seed."
 RANDOM_CLAIMS = tuple(
@@ -272,7 +282,7 @@ RIVAL_CLAIMS = (
 )
 
 
-@PAPER.exhibit("components")
+@PAPER.exhibit("components", shows=("Figure 1c", "Figure 4c"))
 def components(runs: Runs) -> Exhibit:
     run = runs[0]
     views = [ComponentView(p["size"], p["labels"], p["probabilities"], p["base_rates"]) for p in run["components"]]
@@ -296,7 +306,7 @@ def components(runs: Runs) -> Exhibit:
     )
 
 
-@PAPER.exhibit("shapes")
+@PAPER.exhibit("shapes", shows=("Figure 5",))
 def shapes(runs: Runs) -> Exhibit:
     auc = {
         model: {kind: of.mean(("auc", kind)) for kind in KINDS} | {"macro": of.mean("macro")}
@@ -305,11 +315,11 @@ def shapes(runs: Runs) -> Exhibit:
     ceiling = [runs.mean(("ceiling", kind)) for kind in KINDS]
     over = {kind: auc["mixture"][kind] - auc["linear"][kind] for kind in KINDS}
     behind = {kind: auc["mixture"][kind] - max(auc[rival][kind] for rival in RIVALS) for kind in KINDS}
-    says = "the mixture beats linear binary relevance on every kind of label"
-    below = [difference >= -NEAR_BEST for difference in behind.values()]
+    says, by_model = "the mixture beats linear binary relevance on every kind of label", runs.by("model")
+    best = {kind: max(RIVALS, key=lambda rival: auc[rival][kind]) for kind in KINDS}
+    below = [by_model["mixture"].minus(by_model[best[kind]], ("auc", kind)) for kind in KINDS]
     near = f"and is at most {NEAR_BEST} below the best non-linear rival"
-    linear: Verdict = "holds" if over["E"] >= 0.2 and over["O"] >= 0.1 else "holds in part"
-    linear = linear if min(over.values()) > 0 else "does not hold"
+    linear = beats(by_model["mixture"].minus(by_model["linear"], ("auc", kind)) for kind in KINDS)
     return Exhibit(
         title="Figure 5: kinds of labels in the plane",
         text=f"{N_TRAIN} training and 1500 test items; G: one shape each, C: in exactly one or in more, O: overlaps, "
@@ -323,7 +333,7 @@ def shapes(runs: Runs) -> Exhibit:
         note=f"Mean over {len(runs.distinct('seed'))} seeds. The paper does not give its shapes; these are ours.",
         claims=[
             Claim("Figure 5", says, "+.04 G, +.02 C, +.14 O, +.24 E", _by_kind(over), linear),
-            Claim("Figure 5", near, "not tried", _by_kind(behind), holds_if(*below)),
+            Claim("Figure 5", near, "not tried", _by_kind(behind), as_good(below, NEAR_BEST)),
         ],
     )
 
@@ -349,7 +359,9 @@ def sizes(runs: Runs) -> Exhibit:
     best = f"best with {first} at {few} items and with {last} at {N_TRAIN}"
     gained = [after - before for after, before in zip(pruned, late, strict=True)]
     more = ", ".join(f"{POINTS * value:+.1f}" for value in gained) + " points for rising K"
-    early_fewer, helps = holds_if(first < last), holds_if(min(gained) > 0, max(gained) > 0.002)
+    (at_first, *_, most_at_first), (fewest_late, *_, late_most), _ = by_count.values()
+    early_fewer = beats([at_first.minus(most_at_first, "macro"), late_most.minus(fewest_late, "macro")])
+    helps = beats(after.minus(before, "macro") for after, before in zip(of_pruned, by_count[whole], strict=True))
     return Exhibit(
         title="Sections 4.2 and 4.3: how many components",
         text=f"The synthetic set, one fit each. Pruning once after convergence leaves {kept} components.",
@@ -363,7 +375,7 @@ def sizes(runs: Runs) -> Exhibit:
     )
 
 
-@PAPER.exhibit("curves")
+@PAPER.exhibit("curves", shows=("Figure 6a-e",))
 def curves(runs: Runs) -> Exhibit:
     by_set = runs.by("set")
     return Exhibit(
@@ -383,23 +395,17 @@ def curves(runs: Runs) -> Exhibit:
 
 
 def _curve_claims(runs: Runs) -> list[Claim]:
-    judged = {name: of for name in JUDGED_SETS if (of := runs.where(set=name))}
+    judged = runs.by("set")
 
     def gains(ours: Arm, theirs: Arm) -> list[Estimate]:
         have = _arms(runs)
         return [_gain(of, ours, theirs) for of in judged.values()] if ours in have and theirs in have else []
 
-    ahead = sum(gain.value > 0 for gain in gains(OURS, RANDOM))
-    pooled = Estimate.of(gain for of in judged.values() for gain in _seed_gains(of, OURS))
-    says = "with the schedule the area is larger on at least three sets of four"
-    ours = f"on {ahead} of {len(judged)}; {points(pooled)} over {pooled.n} runs"
-    most: Verdict = "holds" if ahead >= 3 else "does not hold" if ahead <= len(judged) / 2 else "undecided"
-    three = Claim("Figure 6", says, "on all five", ours, most)
     named = (replace(line, says=f"{line.says} ({', '.join(judged)})") for line in RANDOM_CLAIMS)
-    return [*judge(named, gains), three, *judge(RIVAL_CLAIMS, gains)]
+    return [*judge(named, gains), *judge(RIVAL_CLAIMS, gains)]
 
 
-@PAPER.exhibit("curves", "weights")
+@PAPER.exhibit("curves", "weights", shows=("Figure 6f",))
 def weights(curves: Runs, more: Runs) -> Exhibit:
     sets = sorted(more.where(questions="raw").distinct("set"))
     runs = Runs(run for run in (*curves, *more) if run["set"] in sets and run["model"] == "mixture")
@@ -420,7 +426,7 @@ def weights(curves: Runs, more: Runs) -> Exhibit:
     )
 
 
-@PAPER.exhibit("curves")
+@PAPER.exhibit("curves", shows=("Figure 7",))
 def label_gains(runs: Runs) -> Exhibit:
     gains = {name: _label_gains(of) for name, of in runs.by("set").items()}
     rare = {name: gain.thirds_mean[0] for name, gain in gains.items()}

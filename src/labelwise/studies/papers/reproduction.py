@@ -17,7 +17,7 @@ from labelwise.studies.study import package_versions
 
 PAPERS = {"miml": "miml", "bomc": "bomc_exhibits", "gpb2m": "gpb2m", "csbpca": "csbpca", "mllcs": "mllcs"}  # to modules
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-QUICK = " A quick run: few repetitions, so differences of a few points may be noise."
+QUICK = " A quick run: everything is tried and nothing is judged, because there are too few repetitions."
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def reproduce_paper(
         run_jobs(jobs, folder / "jobs", n_jobs=n_jobs, on_job=partial(on_job, name) if on_job else None)
     done = account_for(paper, folder, quick=quick, shared=shared)
     lead = "Every claim of the paper that was tried again: its figure, ours, and whether it holds."
-    sections = [_claims_section(done.claims), *map(_as_section, done.exhibits)]
+    sections = [_claims_section(done.claims), *map(_as_section, done.exhibits), *_absent_section(paper)]
     write_report(done.report, paper.title, lead + QUICK * quick, sections, package_versions())
     return done
 
@@ -83,6 +83,8 @@ def account_for(paper: Paper, folder: Path, *, quick: bool = False, shared: Path
     unfinished = [name for name, jobs in plan.items() if len(found[name]) < len(jobs)]
     finished = sum(map(len, found.values()))
     exhibits = paper.exhibits({name: runs for name, runs in found.items() if name not in unfinished})
+    if quick:
+        exhibits = [replace(each, claims=[replace(c, verdict="not shown") for c in each.claims]) for each in exhibits]
     return Account(paper, exhibits, finished, sum(map(len, plan.values())), unfinished, folder / "report.html")
 
 
@@ -99,6 +101,7 @@ def report_together(accounts: Sequence[Account], path: Path, *, quick: bool = Fa
         sections.append(_paper_section(account))
         name = account.paper.title.partition(":")[0]
         sections += [_as_section(replace(exhibit, title=f"{name} · {exhibit.title}")) for exhibit in account.exhibits]
+        sections += _absent_section(account.paper)
     write_report(path, "The papers, done again", lead + QUICK * quick, sections, package_versions())
     return path
 
@@ -114,6 +117,7 @@ def as_plain(accounts: Sequence[Account], report: Path) -> dict[str, Any]:
                 "finished": account.finished,
                 "pieces": account.pieces,
                 "claims": [asdict(claim) for claim in account.claims],
+                "absent": dict(account.paper.absent),
                 "tables": [_plain_table(exhibit) for exhibit in account.exhibits if exhibit.rows],
             }
             for account in accounts
@@ -144,8 +148,8 @@ def verdicts_in_words(accounts: Sequence[Account]) -> str:
 
 
 def _plural(verdict: Verdict, count: int) -> str:
-    if verdict == "undecided":
-        return "is undecided" if count == 1 else "are undecided"
+    if verdict == "not shown":
+        return "is not shown" if count == 1 else "are not shown"
     return verdict if count == 1 else verdict.replace("holds", "hold").replace("does", "do")
 
 
@@ -156,7 +160,7 @@ def _verdicts_section(accounts: Sequence[Account]) -> Section:
     counts = {account.paper.name: count_verdicts(account.claims) for account in accounts}
     pictures = []
     if any(account.claims for account in accounts):
-        caption = "Claims by verdict. Undecided: the paper's way, but noise may explain it."
+        caption = "Claims by verdict. Not shown: noise may explain it, or there are too few repetitions."
         pictures.append(picture("verdicts", draw_verdicts(counts), caption, "Verdicts by paper"))
     return Section(
         title="The verdicts",
@@ -197,4 +201,13 @@ def _claims_section(claims: Sequence[Claim], title: str = "Claims and verdicts")
 
 def _as_section(exhibit: Exhibit) -> Section:
     parts = {name: getattr(exhibit, name) for name in ("title", "paragraphs", "pictures", "header", "rows")}
-    return Section(**parts, table_note=exhibit.note)
+    protocol = [(each.paper, each.here, each.why) for each in exhibit.protocol]
+    return Section(**parts, table_note=exhibit.note, differences=protocol)
+
+
+def _absent_section(paper: Paper) -> list[Section]:
+    if not paper.absent:
+        return []
+    name = paper.title.partition(":")[0]
+    rows = [(what, [Cell(why)]) for what, why in paper.absent.items()]
+    return [Section(title=f"{name}: what is not here", header=["", "reason"], rows=rows, prose=True)]
