@@ -4,14 +4,15 @@
 
 A benchmark is a script that prints one JSON object as its last line. Figures go to results/NAME.json; with --quick they
 are only printed, unless --out says where to keep them, since quick figures are not for the record. One that fails does
-not stop the others; the exit code is the number that failed. `--only reproduce_PAPER` runs `labelwise reproduce PAPER`
-from the beginning, which takes hours: it runs only if it is named.
+not stop the others; the exit code is the number that failed. `--only reproduce_PAPER` runs `labelwise reproduce PAPER`,
+which takes hours: it runs only if it is named.
 
 Each result says which code it measured: the version, the commit, and a hash of every source file of labelwise and of
 this folder that the benchmark or one of its child processes loaded. stale.py lists the results whose code has changed.
 A benchmark that keeps finished runs in runs/NAME takes them as they are, whatever code made them. So twelve of those
-that are there at the start, drawn by chance, are done again. If one comes out otherwise, nothing is saved: delete the
-folder to measure everything with the present code. The result says how many were there and how many came out the same.
+that are there at the start, drawn by chance, are done again. If one comes out otherwise, but for its seconds, nothing
+is saved: delete the folder to measure everything with the present code. The result says how many were there and how
+many came out the same.
 """
 
 from __future__ import annotations
@@ -86,11 +87,12 @@ def names_in(folder: Path) -> list[str]:
 
 
 def command_of(name: str, folder: Path, scratch: Path, quick: bool) -> list[str]:
-    """What to run: a script of the folder, or the reproduction of a paper in an empty folder."""
+    """What to run: a script of the folder, or the reproduction of a paper; a quick one leaves nothing behind."""
     options = ["--quick"] if quick else []
     if not name.startswith(PAPER):
         return [sys.executable, str(folder / f"{name}.py"), *options]
-    words = ["reproduce", name.removeprefix(PAPER), "--json", "--out", str(scratch / "paper")]
+    kept = scratch / "paper" if quick else folder.parent / "runs" / name
+    words = ["reproduce", name.removeprefix(PAPER), "--json", "--out", str(kept)]
     return [sys.executable, "-c", REPRODUCE, *words, *options]
 
 
@@ -99,7 +101,7 @@ def run(name: str, folder: Path, quick: bool) -> dict[str, Any]:
     facts, start, started = machine(), time.perf_counter(), time.time()
     with recording(folder) as (environment, notes):
         command = command_of(name, folder, notes.parent, quick)
-        with some_again(folder.parent / "runs" / name, quick) as earlier:
+        with some_again(kept_runs(name, folder), quick) as earlier:
             figures = figures_of(command, environment)
         if earlier["again"] < min(REPEATED, earlier["there"]):  # what was put back belongs to the figures
             figures = figures_of(command, environment)
@@ -109,6 +111,19 @@ def run(name: str, folder: Path, quick: bool) -> dict[str, Any]:
     code = {"version": version_of("labelwise"), **commit_of(folder), "earlier_runs": earlier, "sources": sources}
     record = {"benchmark": name, "quick": quick, "seconds": round(time.perf_counter() - start, 1), "machine": facts}
     return record | (figures if name.startswith(PAPER) else {"figures": figures}) | {"code": code}
+
+
+def kept_runs(name: str, folder: Path) -> Path:
+    """Where a benchmark keeps its finished runs, one file each."""
+    kept = folder.parent / "runs" / name
+    return kept / name.removeprefix(PAPER) / "jobs" if name.startswith(PAPER) else kept
+
+
+def without_seconds(value: Any) -> Any:
+    """A run without what it says about time, which never comes out the same."""
+    if isinstance(value, dict):
+        return {key: without_seconds(inner) for key, inner in value.items() if "seconds" not in key}
+    return [without_seconds(inner) for inner in value] if isinstance(value, list) else value
 
 
 @contextmanager
@@ -132,10 +147,14 @@ def some_again(kept: Path, quick: bool) -> Iterator[dict[str, int]]:
         after = {run: run.read_bytes() for run in before if run.exists()}
         for run, content in before.items():
             run.write_bytes(content)
-    otherwise = [run.name for run, content in after.items() if content != before[run]]
+    otherwise = [run.name for run, content in after.items() if not _same(content, before[run])]
     earlier |= {"again": len(after), "same": len(after) - len(otherwise)}
     if otherwise:
         raise RuntimeError(f"kept runs come out otherwise with this code: {', '.join(otherwise)}; delete {kept}")
+
+
+def _same(after: bytes, before: bytes) -> bool:
+    return after == before or without_seconds(json.loads(after)) == without_seconds(json.loads(before))
 
 
 def figures_of(command: list[str], environment: dict[str, str]) -> dict[str, Any]:

@@ -211,8 +211,21 @@ def test_compiled_code_does_not_count(tmp_path, monkeypatch):
     assert list(counted) == ["labelwise/__init__.py", "labelwise/page.html"]
 
 
+def test_only_what_is_called_seconds_may_come_out_otherwise():
+    before = b'{"outcome": {"f1": [0.5, {"cpu_seconds": 2}], "seconds": {"fit": 1}}}'
+    assert run_all._same(before.replace(b"2}", b"3}").replace(b": 1}", b": 9}"), before)
+    assert not run_all._same(before.replace(b"0.5", b"0.6"), before)
+
+
+def test_the_finished_pieces_of_a_paper_are_kept(tmp_path):
+    command = run_all.command_of("reproduce_miml", tmp_path / "benchmarks", tmp_path / "scratch", quick=False)
+    assert command[-1] == str(tmp_path / "runs" / "reproduce_miml")
+    kept = run_all.kept_runs("reproduce_miml", tmp_path / "benchmarks")
+    assert kept == tmp_path / "runs" / "reproduce_miml" / "miml" / "jobs"  # where the command puts them
+
+
 @pytest.mark.slow
-def test_a_paper_is_run_by_its_command_in_an_empty_folder(tmp_path):
+def test_a_quick_paper_is_run_by_its_command_in_an_empty_folder(tmp_path):
     command = run_all.command_of("reproduce_miml", tmp_path, tmp_path / "scratch", quick=True)
     words = ["reproduce", "miml", "--json", "--out", str(tmp_path / "scratch" / "paper"), "--quick"]
     assert command[2:] == [run_all.REPRODUCE, *words]

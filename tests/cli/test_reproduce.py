@@ -40,7 +40,7 @@ def make_paper(name, verdict, work=double):
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("LABELWISE_SHARED_DATA", raising=False)
-    small = {name: make_paper(name, verdict) for name, verdict in (("miml", "holds"), ("bomc", "undecided"))}
+    small = {name: make_paper(name, verdict) for name, verdict in (("miml", "holds"), ("bomc", "not shown"))}
     monkeypatch.setattr(papers, "PAPERS", small)
     monkeypatch.setattr(papers, "load_paper", small.__getitem__)
     return tmp_path
@@ -69,7 +69,7 @@ def test_all_papers_make_one_report_and_one_json(here):
     done = run("all", "--out", "o")
     assert done.exit_code == 0, done.stderr
     assert "The paper miml" in done.stdout and "The paper bomc" in done.stdout
-    assert "Of 2 claims 1 holds, 0 hold in part, 1 is undecided, 0 do not hold." in done.stdout
+    assert "Of 2 claims 1 holds, 0 hold in part, 1 is not shown, 0 do not hold." in done.stdout
     assert "Report: o/report.html" in done.stdout
     told = json.loads(run("all", "--out", "o", "--json").stdout)
     assert [paper["state"] for paper in told["papers"]] == ["finished", "finished"]

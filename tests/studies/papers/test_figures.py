@@ -122,7 +122,7 @@ def test_panels_share_a_legend_and_name_their_axes_at_the_border():
 
 def test_every_verdict_has_its_part_of_the_bar():
     assert tuple(VERDICT_COLOURS) == VERDICTS
-    counts = {"a": {"holds": 3, "undecided": 2}, "b": {"does not hold": 1}}
+    counts = {"a": {"holds": 3, "not shown": 2}, "b": {"does not hold": 1}}
     (ax,) = draw_verdicts(counts).axes
     widths = [[bar.get_width() for bar in bars] for bars in ax.containers]
     assert widths == [[3, 0], [0, 0], [2, 0], [0, 1]]

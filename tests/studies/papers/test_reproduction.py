@@ -34,7 +34,7 @@ def make_paper(name, verdicts, needs_data=False):
     return paper
 
 
-ONE, TWO = make_paper("one", ["holds"]), make_paper("two", ["does not hold", "undecided"])
+ONE, TWO = make_paper("one", ["holds"]), make_paper("two", ["does not hold", "not shown"])
 
 
 def test_nothing_is_computed_and_what_is_there_is_told(tmp_path, monkeypatch):
@@ -65,12 +65,12 @@ def test_verdicts_are_counted_and_told(tmp_path):
         reproduce_paper(paper, tmp_path / paper.name, n_jobs=1)
     accounts = [account_for(paper, tmp_path / paper.name) for paper in (ONE, TWO)]
     claims = [claim for account in accounts for claim in account.claims]
-    assert count_verdicts(claims) == {"holds": 2, "holds in part": 0, "undecided": 2, "does not hold": 2}
-    assert verdicts_in_words(accounts) == "Of 6 claims 2 hold, 0 hold in part, 2 are undecided, 2 do not hold."
+    assert count_verdicts(claims) == {"holds": 2, "holds in part": 0, "not shown": 2, "does not hold": 2}
+    assert verdicts_in_words(accounts) == "Of 6 claims 2 hold, 0 hold in part, 2 are not shown, 2 do not hold."
     accounts.append(account_for(make_paper("three", ["holds"]), tmp_path / "three"))
     assert verdicts_in_words(accounts).endswith(" Not whole: three (not run yet).")
-    single = account_for(make_paper("one", ["undecided"]), tmp_path / "one")
-    assert verdicts_in_words([single]).startswith("Of 2 claims 0 hold, 0 hold in part, 2 are undecided")
+    single = account_for(make_paper("one", ["not shown"]), tmp_path / "one")
+    assert verdicts_in_words([single]).startswith("Of 2 claims 0 hold, 0 hold in part, 2 are not shown")
 
 
 def test_one_report_holds_all_papers_with_those_not_run_as_such(tmp_path):
@@ -78,7 +78,7 @@ def test_one_report_holds_all_papers_with_those_not_run_as_such(tmp_path):
     accounts = [account_for(paper, tmp_path / paper.name) for paper in (ONE, TWO)]
     text = report_together(accounts, tmp_path / "report.html", quick=True).read_text()
     assert "Nothing to show: not run yet." in text and "TWO: on doubling" in text and "TWO · The second" in text
-    assert "A quick run" in text and text.count("it is undecided") == 2
+    assert "A quick run" in text and text.count("it is not shown") == 2
     assert (tmp_path / "figures" / "verdicts.png").exists()
     plain = as_plain(accounts, tmp_path / "report.html")
     assert json.loads(json.dumps(plain)) == plain
@@ -86,7 +86,7 @@ def test_one_report_holds_all_papers_with_those_not_run_as_such(tmp_path):
         ("one", "not run yet", 0),
         ("two", "finished", 4),
     ]
-    assert plain["verdicts"]["undecided"] == 2
+    assert plain["verdicts"]["not shown"] == 2
 
 
 def test_without_any_claim_there_is_a_report_and_no_picture(tmp_path):

@@ -15,7 +15,13 @@ from labelwise.studies.papers.figures import draw_verdicts
 from labelwise.studies.report import Cell, Section, write_report
 from labelwise.studies.study import package_versions
 
-PAPERS = {"miml": "miml", "bomc": "bomc_exhibits", "gpb2m": "gpb2m", "csbpca": "csbpca", "mllcs": "mllcs"}  # to modules
+PAPERS = {
+    "miml": "miml_exhibits",
+    "bomc": "bomc_exhibits",
+    "gpb2m": "gpb2m",
+    "csbpca": "csbpca",
+    "mllcs": "mllcs",
+}  # to modules
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 QUICK = " A quick run: everything is tried and nothing is judged, because there are too few repetitions."
 
