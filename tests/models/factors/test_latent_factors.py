@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from factor_problems import FAST, auc, topics
-from labelwise.models import CooccurrenceTransfer, LatentFactors
+from labelwise.models import CooccurrenceFactors, CooccurrenceTransfer, LatentFactors
 
 
 def test_a_label_without_answers_ranks_last_with_the_mean_rate():
@@ -40,3 +40,30 @@ def test_bad_parameters_are_named(wrong):
     X, Y, _, _ = topics(n=30)
     with pytest.raises(ValueError, match=next(iter(wrong))):
         LatentFactors(**wrong).fit(X, Y)
+
+
+@pytest.mark.parametrize("model", [LatentFactors, CooccurrenceFactors])
+def test_a_staged_fit_has_what_separate_fits_have(model):
+    X, Y, observed, counts = topics(n=80)
+    settings = {**FAST, **({"cooccurrence": counts} if model is CooccurrenceFactors else {})}
+    stages = model(**settings).staged_fit(X, Y, observed, at=(4, 1))
+    found = [(stage.n_iterations_, stage.posterior(X).scores(), stage.objective_) for stage in stages]
+    assert [n for n, _, _ in found] == [1, 4]
+    for n, scores, objective in found:
+        alone = model(**{**settings, "n_iterations": n}).fit(X, Y, observed)
+        np.testing.assert_array_equal(scores, alone.posterior(X).scores())
+        assert objective == alone.objective_
+
+
+def test_a_staged_fit_can_be_learnt_on():
+    X, Y, observed, counts = topics(n=80)
+    (staged,) = CooccurrenceFactors(**FAST, cooccurrence=counts).staged_fit(X, Y, observed, at=[FAST["n_iterations"]])
+    usual = CooccurrenceFactors(**FAST, cooccurrence=counts).fit(X, Y, observed)
+    after = [model.partial_fit(X, Y, observed).posterior(X).scores() for model in (staged, usual)]
+    np.testing.assert_array_equal(*after)
+
+
+def test_a_staged_fit_is_for_single_best_values():
+    X, Y, _, _ = topics(n=30)
+    with pytest.raises(ValueError, match="staged_fit"):
+        next(CooccurrenceFactors(inference="variational").staged_fit(X, Y, at=[1]))

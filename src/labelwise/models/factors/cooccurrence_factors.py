@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, Self
 
@@ -34,6 +34,7 @@ from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
 from labelwise.numerics.calibration import base_rates
 from labelwise.numerics.factors.count_scaling import check_counts
 from labelwise.numerics.factors.model import Penalties
+from labelwise.numerics.feature_scaling import FeatureScaling, PreparedFeatures
 from labelwise.numerics.metrics import precision_at
 from labelwise.numerics.weighted_ridge import RowSolver
 
@@ -55,6 +56,17 @@ PAPER_PRECISION_AT = (1, 3, 5)  # precision@k for the k that the paper reports
 Learn = Callable[[FactorProblem, FactorSettings, SweepSchedule], tuple[Learnt, list[float]]]
 OnStep = Callable[[int, float], None]  # number of the sweep, objective
 POSITIVE = ("item_penalty", "label_penalty", "bias_penalty", "transfer_penalty", "counts_weight")
+
+
+@dataclass(frozen=True, eq=False)
+class FactorTask:
+    """Everything a fit needs, chosen and prepared, and what predictions need besides the factors."""
+
+    problem: FactorProblem
+    settings: FactorSettings
+    choice: FactorChoice
+    scaling: FeatureScaling | PreparedFeatures
+    rate: float  # mean share of yes
 
 
 @dataclass(eq=False, repr=False)
@@ -114,13 +126,43 @@ tolerance, scale, precision, n_trials, random_state
         self._learn(learn_factors, X, Y, observed, on_step)
         return self
 
+    def staged_fit(self, X: Any, Y: Any, observed: Any = None, *, at: Iterable[int]) -> Iterator[Self]:
+        """Fit once, and yield this model after each of these numbers of sweeps: predictions against sweeps.
+
+        `n_iterations` and `tolerance` play no part. Only for `inference="map"`.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).normal(size=(50, 3))
+        >>> stages = LatentFactors(feature_penalty=0.1, n_iterations=1).staged_fit(X, X > 0, at=(1, 5, 20))
+        >>> [(model.n_iterations_, model.predict(X).shape) for model in stages]
+        [(1, (50, 3)), (5, (50, 3)), (20, (50, 3))]
+        """
+        if getattr(self, "inference", "map") != "map":
+            raise ValueError('staged_fit is for inference="map"; fit once for each n_iterations instead')
+        wanted = sorted(set(at))
+        task = self._prepare(X, Y, observed)
+        fit = prepare_fit(task.problem, task.settings)
+        start = first_factors(task.problem, task.settings, fit)
+        for step, factors in enumerate(sweeps(task.settings, fit, start, wanted[-1]), 1):
+            if step in wanted:
+                self.objective_ = [fit.objective(factors)]
+                self._keep(task, Learnt(fit, factors, transfer(task.settings, fit, factors)), step)
+                yield self
+
     def posterior(self, X: Any) -> FactorPosterior:
         """Beliefs about the items X."""
         X = self._check_items(X)
         return FactorPosterior(self._fitted, X)
 
-    def _learn(self, learn: Learn, X: Any, Y: Any, observed: Any, on_step: OnStep | None) -> Learnt:
+    def _learn(self, learn: Learn, X: Any, Y: Any, observed: Any, on_step: OnStep | None) -> None:
         """Prepare, choose what is left to choose, let `learn` do the sweeps, and keep what came of it."""
+        task = self._prepare(X, Y, observed)
+        schedule = SweepSchedule(task.choice.n_iterations, self.tolerance, on_step)
+        learnt, self.objective_ = learn(task.problem, task.settings, schedule)
+        self._keep(task, learnt, task.choice.n_iterations)
+
+    def _prepare(self, X: Any, Y: Any, observed: Any) -> FactorTask:
         check_settings(self, CHOICES, POSITIVE)
         X, Y, observed = self._check_training(X, Y, observed)
         scaling, settings = learn_preparation(X, self.scale), self._settings()
@@ -129,14 +171,14 @@ tolerance, scale, precision, n_trials, random_state
         dtype = np.float64 if settings.inference == "variational" else precision_of(self.precision, size)
         problem = self._problem(to_precision(scaling(X), dtype), Y, observed)
         choice = choose(self, problem, settings)
-        settings = with_feature_penalty(settings, choice.penalty)
-        learnt, self.objective_ = learn(problem, settings, SweepSchedule(choice.n_iterations, self.tolerance, on_step))
-        self.feature_penalty_, self.n_iterations_ = choice.penalty, choice.n_iterations
-        self.trial_scores_, self.factors_ = tuple(choice.scores.items()), learnt.factors
         rate = float(base_rates(Y[:, answered], observed[:, answered]).mean())
+        return FactorTask(problem, with_feature_penalty(settings, choice.penalty), choice, scaling, rate)
+
+    def _keep(self, task: FactorTask, learnt: Learnt, n_iterations: int) -> None:
+        self.feature_penalty_, self.n_iterations_ = task.choice.penalty, n_iterations
+        self.trial_scores_, self.factors_ = tuple(task.choice.scores.items()), learnt.factors
         labels = (self.seen_, self.unseen_, self.n_labels_)
-        self._fitted = FittedFactors.of(learnt, settings, labels, rate, scaling)
-        return learnt
+        self._fitted = FittedFactors.of(learnt, task.settings, labels, task.rate, task.scaling)
 
     def _problem(self, X: Any, Y: BoolArray, observed: BoolArray) -> FactorProblem:
         answered: BoolArray = np.asarray(observed.any(axis=0))
@@ -258,9 +300,13 @@ class CooccurrenceFactors(LatentFactors):
         return self._fit(X, Y, observed, learn_factors, on_step)
 
     def _fit(self, X: Any, Y: Any, observed: Any, learn: Learn, on_step: OnStep | None = None) -> Self:
-        self._learnt = self._learn(learn, X, Y, observed, on_step)
-        self._stream: FactorStream | None = None
+        self._learn(learn, X, Y, observed, on_step)
         return self
+
+    def _keep(self, task: FactorTask, learnt: Learnt, n_iterations: int) -> None:
+        super()._keep(task, learnt, n_iterations)
+        self._learnt = learnt
+        self._stream: FactorStream | None = None
 
     def partial_fit(self, X: Any, Y: Any, observed: Any = None, *, classes: Any = None) -> Self:
         """Learn from more items by online EM; the first call is a `fit`.

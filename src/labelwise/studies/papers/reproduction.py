@@ -20,7 +20,7 @@ PAPERS = {
     "bomc": "bomc_exhibits",
     "gpb2m": "gpb2m",
     "csbpca": "csbpca",
-    "mllcs": "mllcs",
+    "mllcs": "mllcs_exhibits",
 }  # to modules
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 QUICK = " A quick run: everything is tried and nothing is judged, because there are too few repetitions."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.decomposition import TruncatedSVD
-from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.preprocessing import MultiLabelBinarizer, StandardScaler, normalize
 
-from labelwise.data import read
+from labelwise.data import count_texts, plain_stem, read
 from labelwise.posterior import BoolArray, FloatArray
 from labelwise.records import LabelData
 
@@ -38,7 +39,10 @@ N_TEST, N_POOL = 500, 800  # items of a published set
 N_START = 40  # items of the pool that are known at first
 N_DIMENSIONS = 300  # singular vectors of words
 MADE_UP = "made up"
-N_SEEN = {"delicious": 500}  # labels told in the half-half experiments; otherwise half of them, rounded up
+N_SEEN = {"delicious": 500, "mediamill": 50}  # labels told in the half-half experiments; otherwise half, rounded up
+N_TRAIN = {"mediamill": 30993}  # first rows of a set that is at hand as one file
+TAGGED_TEXTS = "eurlex57k"
+N_WORDS, TRAIN_SHARE = 2000, 0.7  # most common words as features, and the share of the tagged texts to learn from
 
 _DOCUMENT = re.compile(r"<REUTERS(.*?)>(.*?)</REUTERS>", re.DOTALL)
 _TOPICS = re.compile(r"<TOPICS>(.*?)</TOPICS>", re.DOTALL)
@@ -68,11 +72,26 @@ def available(folder: Path | None, names: Sequence[str]) -> list[str]:
     return [name for name in names if folder is not None and (folder / name).is_dir()]
 
 
+def find_arff(folder: Path | str, name: str, stem: str) -> Path | None:
+    """The ARFF file of a set, plain or compressed."""
+    files = (Path(folder) / name / f"{stem}.arff{ending}" for ending in (".gz", ""))
+    return next((file for file in files if file.exists()), None)
+
+
 @lru_cache(maxsize=2)
 def published_split(folder: str, name: str) -> TrainTest:
-    """The published training and test items of a set. A worker keeps the last two sets it read."""
-    train, test = (read(Path(folder) / name / f"{name}-{part}.arff.gz") for part in ("train", "test"))
-    return TrainTest(train, test)
+    """The published training and test items of a set, in two files or in one. A worker keeps the last two sets it read.
+
+    Of one file the first rows, as many as published, are the training items.
+    """
+    train, test, whole = (find_arff(folder, name, stem) for stem in (f"{name}-train", f"{name}-test", name))
+    if train is not None and test is not None:
+        return TrainTest(read(train), read(test))
+    if whole is None or name not in N_TRAIN:
+        raise FileNotFoundError(f"{Path(folder) / name} needs {name}-train.arff.gz and {name}-test.arff.gz")
+    rows = read(whole)
+    cut = N_TRAIN[name]
+    return TrainTest(rows.take(np.arange(cut)), rows.take(np.arange(cut, rows.n_items)))
 
 
 def frequent_labels(data: LabelData, fewest: float, most_labels: int | None = None) -> LabelData:
@@ -257,9 +276,57 @@ def split_labels(folder: str, name: str, seed: int, share: float | None = None) 
     return LabelSplit(train, test, order[:n_seen], order[n_seen:])
 
 
+def split_items(folder: str, name: str, seed: int) -> LabelSplit:
+    """All labels told: the published training and test items for seed 0, as many others drawn for the next seeds."""
+    train, test = load_split(folder, name)
+    every = np.arange(train.n_labels)
+    if seed:
+        X, Y = (sp.csr_array(sp.vstack([a, b])) for a, b in ((train.X, test.X), (train.Y, test.Y)))
+        rows = np.random.default_rng(seed).permutation(X.shape[0])
+        both = LabelData.from_arrays(X, Y, label_names=train.label_names)
+        train, test = (both.take(part) for part in (rows[: train.n_items], rows[train.n_items :]))
+    return LabelSplit(train, test, every, every[:0])
+
+
 def load_split(folder: str, name: str) -> TrainTest:
     """Published training and test items, or made-up ones."""
     return made_up_split() if name == MADE_UP else published_split(folder, name)
+
+
+def split_texts(folder: str, seed: int) -> tuple[LabelSplit, FloatArray]:
+    """Tagged texts of which half of the labels are told, and the counts of all labels' names in other, untagged texts.
+
+    Half of the texts, drawn at random, are the corpus: of these the tags are not looked at.
+    """
+    texts, tags, terms = read_tagged_texts(Path(folder) / TAGGED_TEXTS)
+    rows = np.random.default_rng([seed, 31]).permutation(len(texts))
+    corpus, tagged = np.split(rows, [len(texts) // 2])
+    counts = count_texts((texts[i] for i in corpus), terms, stem=plain_stem).counts
+    train, test = np.split(tagged, [int(TRAIN_SHARE * tagged.size)])
+    words = TfidfVectorizer(max_features=N_WORDS, stop_words="english", sublinear_tf=True)
+    words.fit([texts[i] for i in train])
+    Y = MultiLabelBinarizer(classes=list(terms)).fit_transform(tags).astype(bool)
+    parts = (
+        LabelData.from_arrays(
+            sp.csr_array(words.transform([texts[i] for i in part])), Y[part], label_names=tuple(terms)
+        )
+        for part in (train, test)
+    )
+    order = np.random.default_rng([seed, 32]).permutation(len(terms))
+    return LabelSplit(*parts, *np.split(order, [-(-order.size // 2)])), np.asarray(counts)
+
+
+@lru_cache(maxsize=1)
+def read_tagged_texts(folder: Path) -> tuple[list[str], list[list[str]], dict[str, list[str]]]:
+    """Texts, their labels, and what each label is called: its name, and the other names after "also:"."""
+    with gzip.open(folder / "items.jsonl.gz", "rt", encoding="utf-8") as lines:
+        items = [json.loads(line) for line in lines]
+    described = json.loads((folder / "labels.json").read_text(encoding="utf-8"))
+    terms = {}
+    for name, description in described.items():
+        also = re.search(r"also: ([^;]*)", description)
+        terms[name] = [name, *(also.group(1).split(", ") if also else ())]
+    return [item["text"] for item in items], [item["labels"] for item in items], terms
 
 
 @lru_cache(maxsize=1)
