@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from labelwise.models import OrthogonalTargetGP
 from labelwise.models.compressed.label_decoders import DECODERS, CodeDecoder
-from labelwise.numerics.gp.target_kernel import separate_evidence
+from labelwise.numerics.gp.target_kernel import as_kernel, separate_evidence
 from labelwise.numerics.recovery.gaussian_recovery import condition
 from labelwise.numerics.recovery.label_codes import addressed_projection
 from labelwise.queries import Diagnosis
@@ -126,7 +126,9 @@ def test_a_pool_changed_in_place_is_another_pool():
     np.testing.assert_allclose(model.posterior(pool).target_groups()[0].covariance.diagonal(), before[::-1], atol=1e-9)
 
 
-@pytest.mark.parametrize("options", [{}, {"n_compressed": 8, "bpca": "evb"}, {"refit_every": 4}])
+@pytest.mark.parametrize(
+    "options", [{}, {"n_compressed": 8, "bpca": "evb"}, {"refit_every": 4, "kernel_every": 10}]
+)
 def test_rows_one_by_one_equal_one_batch(options):
     X, Y = problem(64, q=12)
     one, batch = (OrthogonalTargetGP(random_state=0, **options).fit(X[:40], Y[:40]) for _ in range(2))
@@ -274,6 +276,7 @@ def test_large_pools_keep_bounds_that_hold(monkeypatch):
         ({"n_compressed": 1.5}, "share of at most 1"),
         ({"n_compressed": 0}, "n_compressed must be positive"),
         ({"refit_every": 0}, "refit_every must be at least 1"),
+        ({"kernel_every": 0}, "kernel_every must be at least 1"),
         ({"projection": np.ones((2, 3))}, "projection must be a finite"),
         ({"projection": "identity", "n_compressed": 3}, "keeps every label"),
     ],
@@ -324,6 +327,26 @@ def test_searches_go_on_from_the_last_optimum():
     cold = OrthogonalTargetGP(random_state=0, **common).fit(X[:70], Y[:70])
     np.testing.assert_allclose(warm.directions_.variances, cold.directions_.variances)
     assert warm.log_posterior_ == pytest.approx(cold.log_posterior_, abs=0.2)
+
+
+@pytest.mark.parametrize("gp", ["separate", "shared"])
+def test_targets_are_learnt_at_every_row_while_kernels_wait_for_their_period(gp):
+    """Directions are those of a fresh fit, every kernel is one that was there before, until the period is over."""
+    X, Y = problem(46, q=8)
+    options = {"gp": gp, "n_compressed": 5, "bpca": "vb", "scale": "none", "random_state": 0}
+    model = OrthogonalTargetGP(refit_every=1, kernel_every=6, **options).fit(X[:40], Y[:40])
+    centre = as_kernel(model._state.products.start())  # of a direction that continues none
+    for i in range(40, 45):
+        before = model.kernels_
+        model.partial_fit(X[[i]], Y[[i]])
+        fresh = OrthogonalTargetGP(**options).fit(X[: i + 1], Y[: i + 1])
+        np.testing.assert_allclose(model.directions_.variances, fresh.directions_.variances)
+        assert set(model.kernels_) <= {*before, centre}
+    model.partial_fit(X[45:], Y[45:])
+    assert not set(model.kernels_) & set(before)
+    assert model.log_posterior_ == pytest.approx(
+        OrthogonalTargetGP(**options).fit(X, Y).log_posterior_, abs=0.5
+    )
 
 
 def test_answers_to_rows_that_are_there_lead_to_a_search():

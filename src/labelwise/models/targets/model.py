@@ -91,6 +91,10 @@ class OrthogonalTargetGP(LabelModel):
     refit_every : int
         Rows that are new or have new answers after which `partial_fit` learns targets and hyper-parameters again,
         starting from their current values.
+    kernel_every : int, optional
+        Rows after which hyper-parameters are searched where targets are learnt again; in between, targets keep the
+        hyper-parameters of the directions that they continue. The paper's kernel update period. Default: as often as
+        targets are learnt.
     decoder : "lasso", "lp", "omp", "binary_mp", "cosamp", "l2", "correlation", "linear", "scaled_linear" or "sparse"
         How scores of labels are found. "scaled_linear" is the one for macro-F1.
     labels_per_item : int, optional
@@ -150,6 +154,7 @@ class OrthogonalTargetGP(LabelModel):
     acquisition: Acquisition = "ei"
     restarts: int = 0
     refit_every: int = 10
+    kernel_every: int | None = None
     decoder: DecoderName = "lasso"
     labels_per_item: int | None = None
     scale: Literal["auto", "none"] = "auto"
@@ -256,12 +261,19 @@ class OrthogonalTargetGP(LabelModel):
         return replace(old, rows=rows, X=prepared, full=full, priority=priority)
 
     def _searched(self, state: TargetState) -> TargetState:
-        """The state with targets and kernels learnt from all its rows, starting from the present ones."""
+        """The state with targets and kernels learnt from all its rows, starting from the present ones.
+
+        Where the kernels' own period is not over, targets keep the kernels that a search would start from."""
         products = grow_products(state.products, state.X)
         before = LearntTargets(state.directions, state.groups)
         rng = np.random.default_rng([len(state.rows), 1])
-        learnt = learn_targets(state.settings, state.labels, products, state.projection, before, rng)
-        search = TargetSearch(state.rows.observed.sum(axis=1))
+        n_waiting = state.search.n_since_kernels + state.n_waiting
+        keep = n_waiting < (self.kernel_every or 1)
+        settings = state.settings._replace(options=state.settings.options._replace(optimizer="none"))
+        learnt = learn_targets(
+            settings if keep else state.settings, state.labels, products, state.projection, before, rng
+        )
+        search = TargetSearch(state.rows.observed.sum(axis=1), n_waiting if keep else 0)
         return replace(state, **learnt._asdict(), products=products, search=search)
 
     def _later(self, n_before: int, n: int) -> FloatArray:
@@ -301,5 +313,5 @@ class OrthogonalTargetGP(LabelModel):
         check_positive(self, "n_compressed", "noise_ratio", "n_targets", "labels_per_item")
         if isinstance(self.n_compressed, float) and self.n_compressed > 1:
             raise ValueError(f"n_compressed as a float is a share of at most 1, got {self.n_compressed!r}")
-        for name, least in (("refit_every", 1), ("restarts", 0), ("max_rows", 3)):
+        for name, least in (("refit_every", 1), ("kernel_every", 1), ("restarts", 0), ("max_rows", 3)):
             check_at_least(self, least, name)

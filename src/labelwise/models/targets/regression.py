@@ -42,7 +42,7 @@ class SearchOptions(NamedTuple):
 
     gp: Literal["shared", "separate"]
     kernel: Literal["sum", "linear"]
-    optimizer: Optimizer
+    optimizer: Optimizer | Literal["none"]  # "none" keeps what a search would start from
     acquisition: Acquisition
     restarts: int
     noise_ratio: float | None
@@ -124,6 +124,8 @@ def minimise(
     rng: np.random.Generator,
 ) -> Minimum:
     """By the chosen optimiser; those without gradients only look at values."""
+    if options.optimizer == "none":
+        return Minimum(start, objective(start).value, 1)
     if options.optimizer == "lbfgs":
         return lbfgs(objective, start)
     if options.optimizer == "gradient":

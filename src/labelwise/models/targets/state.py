@@ -73,6 +73,7 @@ class TargetSearch:
     """One search, and how much was known at it; two are compared by identity."""
 
     n_known: IntArray  # (n,) known labels of every row there was
+    n_since_kernels: int = 0  # rows that came before it and after the last search of kernels
 
 
 @dataclass(frozen=True, eq=False)
