@@ -126,9 +126,7 @@ def test_a_pool_changed_in_place_is_another_pool():
     np.testing.assert_allclose(model.posterior(pool).target_groups()[0].covariance.diagonal(), before[::-1], atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"n_compressed": 8, "bpca": "evb"}, {"refit_every": 4, "kernel_every": 10}]
-)
+@pytest.mark.parametrize("options", [{}, {"n_compressed": 8, "bpca": "evb"}, {"refit_every": 4, "kernel_every": 10}])
 def test_rows_one_by_one_equal_one_batch(options):
     X, Y = problem(64, q=12)
     one, batch = (OrthogonalTargetGP(random_state=0, **options).fit(X[:40], Y[:40]) for _ in range(2))
@@ -344,9 +342,7 @@ def test_targets_are_learnt_at_every_row_while_kernels_wait_for_their_period(gp)
         assert set(model.kernels_) <= {*before, centre}
     model.partial_fit(X[45:], Y[45:])
     assert not set(model.kernels_) & set(before)
-    assert model.log_posterior_ == pytest.approx(
-        OrthogonalTargetGP(**options).fit(X, Y).log_posterior_, abs=0.5
-    )
+    assert model.log_posterior_ == pytest.approx(OrthogonalTargetGP(**options).fit(X, Y).log_posterior_, abs=0.5)
 
 
 def test_answers_to_rows_that_are_there_lead_to_a_search():

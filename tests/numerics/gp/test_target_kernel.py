@@ -148,3 +148,17 @@ def test_evidence_under_a_given_noise_ratio_is_that_of_the_whole_with_its_gradie
     slope = central(lambda x: shared_evidence(products, U, x, prior, 0.05)[0].value, psi)
     np.testing.assert_allclose(shared.gradient, slope, atol=1e-5)
     np.testing.assert_array_equal(scales.ratios, 0.05)
+
+
+def test_values_alone_are_those_that_come_with_a_gradient():
+    X, U = problem()
+    products = Products.of(X @ X.T)
+    phi = products.start()
+    psi = shape_start(phi)
+    for evidence in (
+        lambda **asked: separate_evidence(products, U[:, 0], phi + 0.3, phi, **asked),
+        lambda **asked: tied_evidence(products, U[:, 0], phi[:4] + 0.3, phi, 0.05, **asked),
+        lambda **asked: shared_evidence(products, U, psi + 0.3, psi, **asked)[0],
+    ):
+        alone, both = evidence(with_gradient=False), evidence()
+        assert alone.value == both.value and alone.gradient.size == 0 < both.gradient.size

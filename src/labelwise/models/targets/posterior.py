@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,7 +16,7 @@ from labelwise.models.targets.regression import KernelGroup
 from labelwise.models.targets.state import TargetState
 from labelwise.numerics.arrays import FloatArray, IntArray
 from labelwise.numerics.gp.feature_spaces import FeatureSpace, Fourier, Landmarks, Part, array_parts
-from labelwise.numerics.gp.kernels import Kernel
+from labelwise.numerics.gp.kernels import Kernel, inner_products, squared_distances
 from labelwise.numerics.gp.pool_variances import PoolVariances
 from labelwise.numerics.linear_algebra import add_diagonal, cholesky
 from labelwise.posterior import ItemCovariance, LabelCovariances, LabelPosterior, TargetGroup
@@ -209,11 +210,19 @@ def _catch_up(state: TargetState, pool: _Pool) -> None:
         return
     known = state.X if np.array_equal(state.full, np.arange(state.X.shape[0])) else state.X[state.full]
     X_old, X_new = known[: pool.n_rows], known[pool.n_rows :]
-    pool.stored = [
-        variances.append(group.kernel(X_old, X_new), group.kernel(X_new), group.kernel(X_new, pool.X))
-        for group, variances in zip(state.groups, pool.stored, strict=True)
-    ]
+    blocks = (_kernels(state.groups, *rows) for rows in ((X_old, X_new), (X_new,), (X_new, pool.X)))
+    pool.stored = [variances.append(*kernels) for variances, *kernels in zip(pool.stored, *blocks, strict=True)]
     pool.n_rows = state.full.size
+
+
+def _kernels(groups: Sequence[KernelGroup], A: Any, B: Any = None) -> Iterator[FloatArray]:
+    """(n, m) of one group after another; where there are several, the products of the rows are computed once."""
+    if len(groups) == 1:
+        yield groups[0].kernel(A, B)
+        return
+    inner, distances = inner_products(A, B), squared_distances(A, B)
+    for group in groups:
+        yield group.kernel.of_products(inner, distances)
 
 
 def fingerprint(X: Any) -> bytes:

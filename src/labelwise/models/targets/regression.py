@@ -85,7 +85,7 @@ def search_groups(
         varies = targets[:, np.any(targets != 0, axis=0)]
         prior = shape_start(centre)
         minimum = minimise(
-            lambda psi: shared_evidence(products, varies, psi, prior, options.noise_ratio)[0],
+            lambda psi, **asked: shared_evidence(products, varies, psi, prior, options.noise_ratio, **asked)[0],
             _first(starts, prior),
             options,
             rng,
@@ -118,21 +118,25 @@ def _search_alone(
 
 
 def minimise(
-    objective: Callable[[FloatArray], Evaluation],
+    objective: Callable[..., Evaluation],
     start: FloatArray,
     options: SearchOptions,
     rng: np.random.Generator,
 ) -> Minimum:
-    """By the chosen optimiser; those without gradients only look at values."""
+    """By the chosen optimiser; those that look at values only do not pay for gradients."""
+
+    def value(point: FloatArray) -> float:
+        return objective(point, with_gradient=False).value
+
     if options.optimizer == "none":
-        return Minimum(start, objective(start).value, 1)
+        return Minimum(start, value(start), 1)
     if options.optimizer == "lbfgs":
         return lbfgs(objective, start)
     if options.optimizer == "gradient":
         return gradient_descent(objective, start, rng, restarts=options.restarts)
     if options.optimizer == "simplex":
-        return simplex(lambda x: objective(x).value, start)
-    return bayesian(lambda x: objective(x).value, start, rng, acquisition=options.acquisition)
+        return simplex(value, start)
+    return bayesian(value, start, rng, acquisition=options.acquisition)
 
 
 def warm_starts(groups: tuple[KernelGroup, ...], overlap: FloatArray, centre: FloatArray) -> list[FloatArray] | None:

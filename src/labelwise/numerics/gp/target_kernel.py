@@ -80,7 +80,7 @@ def shape_kernel(psi: FloatArray) -> Kernel:
 
 
 class Evaluation(NamedTuple):
-    """A negative log posterior in nats and its gradient."""
+    """A negative log posterior in nats and its gradient, which is empty where nobody asked for it."""
 
     value: float
     gradient: FloatArray
@@ -92,10 +92,15 @@ def log_prior(phi: FloatArray, centre: FloatArray, sd: float = PRIOR_SD) -> Eval
     return Evaluation(0.5 * float(z @ z), z / sd)
 
 
-def separate_evidence(products: Products, target: FloatArray, phi: FloatArray, centre: FloatArray) -> Evaluation:
+NO_GRADIENT = np.empty(0)
+
+
+def separate_evidence(
+    products: Products, target: FloatArray, phi: FloatArray, centre: FloatArray, *, with_gradient: bool = True
+) -> Evaluation:
     """−log p(u | φ) − log p(φ) of one target (n,) with its gradient (5,), equations (14) and (15).
 
-    One factorisation and element-wise sums: O(n³ + 5 n²). A covariance that is not positive definite to working
+    One factorisation and element-wise sums: O(n³ + 5 n²); the gradient is most of it. A covariance that is not positive definite to working
     precision is infinitely unlikely.
     """
     theta0, theta1, theta2, theta3, noise = np.exp(phi)
@@ -108,6 +113,8 @@ def separate_evidence(products: Products, target: FloatArray, phi: FloatArray, c
         return Evaluation(np.inf, np.zeros(5))
     Linv_y = lapack.dtrtrs(L, target, lower=1)[0]  # (n,)
     value = float(np.log(L.diagonal()).sum() + 0.5 * Linv_y @ Linv_y + 0.5 * target.size * LOG_2PI)
+    if not with_gradient:
+        return Evaluation(value + prior.value, NO_GRADIENT)
     G = lapack.dpotri(L, lower=1)[0]
     G = np.tril(G) + np.tril(G, -1).T
     alpha = G @ target
@@ -131,14 +138,23 @@ def with_noise(phi: FloatArray, noise_ratio: float) -> FloatArray:
 
 
 def tied_evidence(
-    products: Products, target: FloatArray, phi: FloatArray, centre: FloatArray, noise_ratio: float
+    products: Products,
+    target: FloatArray,
+    phi: FloatArray,
+    centre: FloatArray,
+    noise_ratio: float,
+    *,
+    with_gradient: bool = True,
 ) -> Evaluation:
     """`separate_evidence` as a function of the first four hyper-parameters, where noise / θ₀ is given.
 
     The noise then has no prior of its own.
     """
     full = with_noise(phi, noise_ratio)
-    value, gradient = separate_evidence(products, target, full, np.append(centre[:4], full[4]))
+    own_centre = np.append(centre[:4], full[4])
+    value, gradient = separate_evidence(products, target, full, own_centre, with_gradient=with_gradient)
+    if not with_gradient:
+        return Evaluation(value, gradient)
     return Evaluation(value, gradient[:4] + np.array([gradient[4], 0.0, 0.0, 0.0]))
 
 
@@ -233,6 +249,8 @@ def shared_evidence(
     psi: FloatArray,
     centre: FloatArray,
     noise_ratio: float | None = None,
+    *,
+    with_gradient: bool = True,
 ) -> tuple[Evaluation, Scales]:
     """−Σ [log p(u_g | ψ) + log p(ψ)] at the best scales, with its gradient (3,), equations (17) and (18).
 
@@ -244,6 +262,10 @@ def shared_evidence(
     rbf = np.exp(-0.5 * theta1 * products.distances)
     spectrum = ShapeSpectrum.of(rbf + rho2 * products.inner + rho3, targets)
     best = spectrum.best_scales(noise_ratio)
+    prior, k = log_prior(psi, centre), targets.shape[1]
+    value = float(best.losses.sum()) + k * prior.value
+    if not with_gradient:
+        return Evaluation(value, NO_GRADIENT), best
     inverse = 1 / (spectrum.eigenvalues[:, None] + best.ratios)  # (n, k)
     B = spectrum.vectors @ (inverse * spectrum.rotated) / np.sqrt(best.scales)  # (n, k)
     G = (spectrum.vectors * inverse.sum(axis=1)) @ spectrum.vectors.T - B @ B.T
@@ -254,6 +276,4 @@ def shared_evidence(
             0.5 * rho3 * G.sum(),
         ]
     )
-    prior, k = log_prior(psi, centre), targets.shape[1]
-    value = float(best.losses.sum()) + k * prior.value
     return Evaluation(value, gradient + k * prior.gradient), best
