@@ -9,25 +9,25 @@ import scipy.sparse as sp
 import labelwise as lw
 from labelwise.posterior import MarginalPosterior
 from labelwise.queries import TargetEntropy
-from labelwise.studies.papers import csbpca
-from labelwise.studies.papers.csbpca import PAPER
-from labelwise.studies.papers.csbpca_runs import (
+from labelwise.studies.papers import csbpca_exhibits
+from labelwise.studies.papers.csbpca import (
     METHODS,
     QUERIES,
     TYPE_ONE,
     TYPE_TWO,
     PrintedSign,
     at_the_end,
+    campaign_run,
     data_run,
     jobs,
-    learning_run,
+    kernel_period_run,
     lift,
     macro,
-    period_run,
     ranking,
-    times_run,
+    search_run,
     top_sets,
 )
+from labelwise.studies.papers.csbpca_exhibits import PAPER
 from labelwise.studies.papers.engine import as_run, every
 from labelwise.studies.papers.sets import FILES, load_unit_rows, split_pool
 
@@ -108,12 +108,12 @@ def outcomes(file):
     one, both = {"file": file, "name": "corel5k"}, {"file": file, "name": "corel5k", "seed": (0, 1), "queries": 6}
     jobs = {
         "data": every(data_run, **one),
-        "learning": every(learning_run, **both, method=TYPE_ONE),
-        "long": every(learning_run, **both, method=("paper", "cs_rr")),
-        "period": every(period_run, **both, period=(1, 50)),
-        "rates": every(learning_run, **both, method="codes", n_compressed=0.25),
-        "type_two": every(learning_run, **both, method=("paper", "codes", *TYPE_TWO), n_labels=6),
-        "times": every(times_run, **one, seed=(0, 1), n_rows=30),
+        "learning": every(campaign_run, **both, method=TYPE_ONE),
+        "long": every(campaign_run, **both, method=("paper", "cs_rr")),
+        "period": every(kernel_period_run, **both, period=(1, 50)),
+        "rates": every(campaign_run, **both, method="codes", n_compressed=0.25),
+        "type_two": every(campaign_run, **both, method=("paper", "codes", *TYPE_TWO), n_labels=6),
+        "times": every(search_run, **one, seed=(0, 1), n_rows=30),
     }
     made = {group: [as_run(job, job.function(**job.settings)) for job in each] for group, each in jobs.items()}
     return json.loads(json.dumps(made))  # as they come back from disk
@@ -157,8 +157,8 @@ def made_up_run(method, seed, neutral, lifted, n_missed=(0, 0), **more):
 @pytest.fixture
 def verdicts(monkeypatch):
     """Claim to verdict of outcomes, without the pictures, which take seconds."""
-    monkeypatch.setattr(csbpca, "draw_lines", lambda *_: None)
-    monkeypatch.setattr(csbpca, "picture", lambda *_: None)
+    monkeypatch.setattr(csbpca_exhibits, "draw_lines", lambda *_: None)
+    monkeypatch.setattr(csbpca_exhibits, "picture", lambda *_: None)
     return lambda **outcomes: {claim.says: claim.verdict for part in PAPER.exhibits(outcomes) for claim in part.claims}
 
 
@@ -211,6 +211,6 @@ def test_without_the_published_sets_there_is_nothing_to_do(tmp_path):
 
 @pytest.mark.shared_data
 def test_macro_f1_on_corel5k_after_sixty_questions(shared_data):
-    run = learning_run(str(shared_data / FILES["corel5k"]), "corel5k", 0, "codes", 60)
+    run = campaign_run(str(shared_data / FILES["corel5k"]), "corel5k", 0, "codes", 60)
     assert run["curve"][-1]["neutral"] > 0.03  # .040 when this was written, .027 before the first question
     assert run["curve"][-1]["lifted"] > 0.05

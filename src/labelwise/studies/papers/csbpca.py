@@ -1,447 +1,279 @@
-"""Paper 2, CS-BPCA-GP (ICML 2019), done again: exhibits and claims.
+"""Paper 2, CS-BPCA-GP (ICML 2019), done again: plan and runs.
 
-"CS-BPCA-GP" is the paper's own recipe: iterated Bayesian PCA and a kernel for each target by the simplex method, both
-after every answer. Every comparison is made twice, with the same treatment of both sides: labels ranked neutrally, and
-with rare labels lifted.
+Everything runs through `Campaign`, but for the kernel update period: a campaign fits anew at times of its own. All
+methods of a seed share rows, start and random code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import process_time
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 
-from labelwise.studies.papers.csbpca_runs import (
-    LABEL_COUNTS,
-    LIFTED,
-    LONG_PERIOD,
-    LONG_QUERIES,
-    METHODS,
-    NEUTRAL,
-    OPTIMIZERS,
-    PERIOD_QUERIES,
-    QUERIES,
-    RATE,
-    TREATMENTS,
-    TYPE_TWO_LABELS,
-    jobs,
-)
-from labelwise.studies.papers.engine import (
-    Claim,
-    Difference,
-    Exhibit,
-    Measure,
-    Paper,
-    Runs,
-    TableRow,
-    Versus,
-    beats,
-    cells,
-    holds_if,
-    picture,
-    points,
-    span,
-    with_error,
-)
-from labelwise.studies.papers.figures import Line, draw_lines
-from labelwise.studies.report import Cell, Picture
-from labelwise.studies.statistics import Estimate
+from labelwise.campaign import Campaign
+from labelwise.decisions import TopLabels
+from labelwise.models import BinaryRelevance, CompressedLabelGP, OrthogonalTargetGP
+from labelwise.numerics.metrics import macro_f1, micro_f1
+from labelwise.posterior import BoolArray, FloatArray, LabelPosterior, MarginalPosterior
+from labelwise.queries import AdaptiveMargin, ExpectedLossReduction, MutualInformation, Random, TargetEntropy
+from labelwise.records import Question
+from labelwise.studies.jobs import Outcome
+from labelwise.studies.papers.engine import Plan, every, with_files
+from labelwise.studies.papers.sets import FILES, LABEL_SHARE, PoolSplit, load_unit_rows, split_pool
+from labelwise.studies.simulate import Answerer
 
-ABSENT = {
-    "Figure 1": "It is a diagram of the method, no experiment.",
-    "BookMark and WebAPI": "These two of the paper's five sets are not at hand; what it shows of them alone, such as "
-    "one half of figure 7, is not done again.",
+RATE = 0.5  # codes per label
+TREATMENTS = NEUTRAL, LIFTED = "neutral", "lifted"  # how labels are ranked, the same for every method
+LABEL_COUNTS = (1, 2, 3, 4, 6, 8, 13, 20)  # recovered per item, in figure 4; 3, 2 and 13 are the sets' averages
+PERIODS = (1, 10, 50)  # answers between two searches of hyper-parameters, in figure 2
+OTHER_RATES = (0.1, 0.25)
+OPTIMIZERS = {  # with the number of further starts
+    "GA": ("gradient", 0),
+    "GA, 3 restarts": ("gradient", 3),
+    "B-OPT": ("bayes", 0),
+    "S-OPT": ("simplex", 0),
+    "L-BFGS": ("lbfgs", 0),
 }
-PAPER = Paper(
-    "csbpca", "CS-BPCA-GP: fast direct search in an optimally compressed target space (ICML 2019)", jobs, ABSENT
-)
-NAMES = {key: method.name for key, method in METHODS.items()}
-PAPER_SECONDS = {"corel5k": (0.58, 0.08, 0.08), "bibtex": (8.71, 0.48, 0.51), "delicious": (1.83, 0.17, 0.20)}
-PAPER_SIZES = {"corel5k": (5000, 132), "bibtex": (7013, 127), "delicious": (8172, 157)}  # rows, labels of its table 1
-OURS = "CS-BPCA-GP"
-
-DATA = Difference(
-    "five sets; Delicious with 8172 rows and 157 labels",
-    "Corel5k, Bibtex, Delicious with 16055 rows and 169 labels, those on at least 2.5 % of the rows",
-    "BookMark and WebAPI are not at hand; the paper's rule leaves 589 labels of the public Delicious",
-)
-LENGTH = Difference(
-    "500 questions",
-    ", ".join(f"{number} ({name})" for name, number in QUERIES.items()),
-    "a search of every target's kernel after every answer takes more and more time; figure 5 goes on to "
-    f"{LONG_QUERIES} on Corel5k with kernels searched every {LONG_PERIOD} answers",
-)
-TESTS = Difference(
-    "three runs, tested on all other rows", "five runs, tested on 2000", "fewer than five are not judged; time"
-)
-RECOVERY = Difference(
-    "labels recovered from codes by l1 minimisation",
-    "all methods twice: neutral (l1 for codes, probabilities of classifiers) and lifted (every label's expectation "
-    "less its mean, in units of its spread, by one function for codes and classifiers)",
-    "which labels are recovered depends on the decoder; one that lifts rare labels must not serve one side alone",
-)
-CLASSIFIERS = Difference(
-    "MMC and Adaptive with support vector machines, refitted for every trade-off",
-    "with logistic regressions and one Newton step",
-    "probabilities are needed for equal treatment; time",
-)
-SHARED_KERNEL = Difference(
-    "fixed compression with a kernel for each code, searched at every answer",
-    "one kernel shape for all codes, L-BFGS, every 10 answers",
-    "66 to 85 kernels at every answer take too long, and on this model the shared shape does no worse",
-)
-COMMON = (DATA, LENGTH, TESTS)
-
-LEARNING_CLAIMS = (
-    Versus("Figure 5", f"{OURS} beats CS-RR", "clearly", "paper", "cs_rr"),
-    Versus("Figure 5", f"{OURS} beats CS-BR", "clearly", "paper", "cs_br"),
-    Versus("Figure 5", f"{OURS} beats CS-MIML", "clearly", "paper", "cs_miml"),
-    Versus("Section 3.1", "the second compression helps, one kernel shape", "optimal compression", "vb", "codes"),
-    Versus("Section 3.2", f"entropy beats random questions ({OURS})", "by design", "paper", "paper_random"),
-    Versus("Section 3.2", "entropy beats random questions (no PCA)", "—", "codes", "codes_random"),
-    Versus("Equation 13", "the sign as printed asks better questions", "printed so", "evb_printed_sign", "evb"),
-)
-LONG_CLAIMS = tuple(line for line in LEARNING_CLAIMS if line.where == "Figure 5")
-TYPE_TWO_CLAIMS = (
-    Versus("Figure 6", f"{OURS} beats MMC", "especially early", "paper", "mmc"),
-    Versus("Figure 6", f"{OURS} beats Adaptive", "especially early", "paper", "adaptive"),
-    Versus("Beyond", f"{OURS} beats the same classifiers asked at random", "not tried", "paper", "binary_relevance"),
-)
-SPEED_CLAIMS = (
-    Versus("Table 2", "S-OPT is faster than gradient ascent from one start", "7 to 19 times", "GA", "S-OPT"),
-    Versus("Table 2", "B-OPT is faster than gradient ascent from one start", "7 to 19 times", "GA", "B-OPT"),
-    Versus("Table 2", "S-OPT is faster than gradient ascent with restarts", "—", "GA, 3 restarts", "S-OPT"),
-    Versus("Beyond", "L-BFGS, which needs gradients, is faster than S-OPT", "not tried", "S-OPT", "L-BFGS"),
-)
+QUERIES = {"corel5k": 150, "bibtex": 100, "delicious": 50}
+PERIOD_QUERIES, LONG_QUERIES, LONG_PERIOD = 100, 500, 50
+TYPE_TWO_LABELS = 50  # most frequent ones, as in the paper's comparison with one classifier per label
+TIMED_ROWS, TIMED_TARGETS = 200, 8
+LEAST_RATE = 1e-4  # a label that is never expected is lifted as if it were expected so often
 
 
-@PAPER.exhibit("data", shows=("Table 1",))
-def data(runs: Runs) -> Exhibit:
-    sizes = {run["set"]: [PAPER_SIZES[run["set"]], run["rule"], run["used"]] for run in runs}
-    paper, ours = (", ".join("{} {} × {}".format(name, *each[at]) for name, each in sizes.items()) for at in (0, 1))
-    same = holds_if(*(tuple(rule) == paper for paper, rule, _ in sizes.values()))
-    return Exhibit(
-        title="Table 1: the data",
-        text="The paper drops labels on less than 0.5 % of the rows and then rows without labels.",
-        protocol=[DATA],
-        header=["", "paper", "0.5 % rule on the public files", "used here"],
-        rows=[(name, cells(*("{} × {}".format(*size) for size in each))) for name, each in sizes.items()],
-        note="Rows × labels.",
-        claims=[Claim("Table 1", "the 0.5 % rule gives the data of the paper", paper, ours, same)],
-    )
+@dataclass(frozen=True, eq=False)
+class PrintedSign(TargetEntropy):
+    """Equation (13) as it stands in the paper: the lowest entropy first. For the ablation only."""
+
+    def _order(self, groups: Any, variances: Any) -> FloatArray:
+        return -super()._order(groups, variances)
 
 
-@PAPER.exhibit("period", shows=("Figure 2",))
-def period(runs: Runs) -> Exhibit:
-    shortest, *others = sorted(runs.distinct("period"))
-    groups = {
-        name: {f"every {p} answers": of.where(period=p) for p in (shortest, *others)}
-        for name, of in runs.by("set").items()
+def codes_gp(**options: Any) -> OrthogonalTargetGP:
+    return OrthogonalTargetGP(projection="gaussian", **({"n_compressed": RATE} | options))
+
+
+@dataclass(frozen=True)
+class AskingMethod:
+    """A model and a way of asking; `batch` questions at a time, more than one where the choice does not look at the
+    model, or where a model must be fitted anew."""
+
+    name: str
+    model: Callable[..., Any]
+    strategy: Callable[[], Any]
+    batch: int = 1
+
+
+METHODS: dict[str, AskingMethod] = {
+    "paper": AskingMethod("CS-BPCA-GP", OrthogonalTargetGP.paper, TargetEntropy),
+    "paper_random": AskingMethod("CS-BPCA-GP, random", OrthogonalTargetGP.paper, Random, batch=25),
+    "evb": AskingMethod("CS-BPCA-GP in closed form", lambda **o: codes_gp(bpca="evb", **o), TargetEntropy),
+    "evb_printed_sign": AskingMethod("the same, sign as printed", lambda **o: codes_gp(bpca="evb", **o), PrintedSign),
+    "vb": AskingMethod("CS-BPCA-GP, one kernel shape", lambda **o: codes_gp(bpca="vb", **o), TargetEntropy),
+    "codes": AskingMethod("codes, no PCA", codes_gp, TargetEntropy),
+    "codes_random": AskingMethod("codes, no PCA, random", codes_gp, Random, batch=25),
+    "cs_rr": AskingMethod("CS-RR", OrthogonalTargetGP.ridge, Random, batch=25),
+    "cs_br": AskingMethod("CS-BR", OrthogonalTargetGP.bayesian_ridge, lambda: TargetEntropy(measure="variance")),
+    "cs_miml": AskingMethod(
+        "CS-MIML", lambda **o: CompressedLabelGP.paper(recovery="fast", **o), MutualInformation, batch=10
+    ),
+    "mmc": AskingMethod("MMC", BinaryRelevance, ExpectedLossReduction),
+    "adaptive": AskingMethod("Adaptive", BinaryRelevance, AdaptiveMargin),
+    "binary_relevance": AskingMethod("one classifier per label, random", BinaryRelevance, Random, batch=25),
+}
+TYPE_TWO = ("mmc", "adaptive", "binary_relevance")  # one classifier per label
+TYPE_ONE = tuple(method for method in METHODS if method not in TYPE_TWO)
+LONG = ("evb", "codes", "cs_rr", "cs_br", "cs_miml")  # and the paper's recipe with a longer period
+
+
+def jobs(quick: bool, shared: Path | None) -> Plan:
+    """Every exhibit's jobs; without the published sets there is nothing to do."""
+    if shared is None:
+        return {}
+    seeds, sets = range(2 if quick else 5), ("corel5k",) if quick else tuple(QUERIES)
+    against = {"method": ("paper", "evb", "codes", *TYPE_TWO), "n_labels": TYPE_TWO_LABELS}
+    asked = {name: {"name": name, "seed": seeds, "queries": 30 if quick else QUERIES[name]} for name in sets}
+    plan = {
+        "data": every(data_run, name=tuple(QUERIES)),
+        "learning": [job for one in asked.values() for job in every(campaign_run, **one, method=TYPE_ONE)],
+        "period": every(
+            kernel_period_run, name="corel5k", seed=seeds, queries=30 if quick else PERIOD_QUERIES, period=PERIODS
+        ),
+        "rates": [
+            job
+            for one in asked.values()
+            for job in every(campaign_run, **one, method="codes", n_compressed=OTHER_RATES)
+        ],
+        "type_two": [job for one in asked.values() for job in every(campaign_run, **one, **against)],
+        "times": every(search_run, name=sets, seed=seeds, n_rows=60 if quick else TIMED_ROWS),
     }
-    claims = [
-        Claim(
-            "Figure 2",
-            f"kernels searched after every answer beat those of every {p} answers, {treatment}",
-            "smaller periods are better",
-            _in_points(gains),
-            beats(gains.values()),
-        )
-        for p in others
-        for treatment in TREATMENTS
-        if (gains := _gains(runs.where(period=shortest), runs.where(period=p), _area(treatment)))
-    ]
-    return Exhibit(
-        title="Figure 2: how often kernels are searched",
-        text="The paper's recipe: Bayesian PCA is estimated again at every answer, kernels only when a period is over. "
-        "In between, a direction keeps the kernel of the one it continues; one that continues none has the centre of "
-        "the prior.",
-        protocol=[
-            Difference("five sets, 500 questions", f"Corel5k, {PERIOD_QUERIES} questions", "time"),
-            TESTS,
-            RECOVERY,
-        ],
-        pictures=_pictures(groups, "csbpca-period"),
-        header=["", *_headers(), "CPU seconds"],
-        rows=_rows(groups, seconds=True),
-        note="At the end; the claims are about the mean over the curve.",
-        claims=claims,
-    )
+    if not quick:
+        long = {"name": "corel5k", "seed": seeds, "queries": LONG_QUERIES}
+        plan["long"] = every(campaign_run, **long, method=LONG)
+        plan["long"] += every(campaign_run, **long, method="paper", refit_every=LONG_PERIOD)
+    return {group: with_files(shared, FILES, each) for group, each in plan.items()}
 
 
-@PAPER.exhibit("rates", "learning", shows=("Figure 3",))
-def rates(runs: Runs, learning: Runs) -> Exhibit:
-    groups: dict[str, dict[str, Runs]] = {}
-    for name, of_set in learning.by("set").items():
-        fixed = dict(sorted(runs.where(set=name).by("n_compressed").items())) | {RATE: of_set.where(method="codes")}
-        groups[name] = {NAMES["paper"]: of_set.where(method="paper")}
-        groups[name] |= {f"codes, rate {rate}": of for rate, of in fixed.items()}
-        groups[name] |= {NAMES[method]: of_set.where(method=method) for method in ("vb", "evb")}
-    rows = [
-        (f"{name} · {words}", [Cell(f"{of.mean(_area('rate')):.2f}"), *_end_cells(of)])
-        for name, each in groups.items()
-        for words, of in each.items()
-    ]
-    claims = []
-    for words in list(next(iter(groups.values())))[1:-2]:
-        for treatment in TREATMENTS:
-            gains = {name: of[NAMES["paper"]].minus(of[words], _end(treatment)) for name, of in groups.items()}
-            says = f"the rate that Bayesian PCA finds beats {words}, {treatment}"
-            claims.append(Claim("Figure 3", says, "much better mostly", _in_points(gains), beats(gains.values())))
-    return Exhibit(
-        title="Figure 3: compression",
-        text="Bayesian PCA starts from a rate of 0.5 and cuts it by what it sees.",
-        protocol=[*COMMON, SHARED_KERNEL, RECOVERY],
-        pictures=_pictures(groups, "csbpca-rates"),
-        header=["", "targets per label, mean over the curve", *_headers()],
-        rows=rows,
-        note="What Bayesian PCA keeps grows with the rows seen: it is a threshold on them, not a trait of the labels.",
-        claims=claims,
-    )
+# -- how labels are recovered and judged ------------------------------------------------------------------------------
 
 
-@PAPER.exhibit("learning", shows=("Figure 4",))
-def label_counts(runs: Runs) -> Exhibit:
-    rows, pictures, gains, inferred = [], [], {}, {}
-    for name, of in runs.where(method="paper").by("set").items():
-        counts = [count for count in LABEL_COUNTS if str(count) in of[0]["sweep"]]
-        average, *others = sorted(counts, key=lambda count: count != of[0]["average_count"])
-        mean = {count: of.mean(("sweep", str(count))) for count in counts}
-        best, rival = max(counts, key=mean.__getitem__), max(others, key=mean.__getitem__)
-        gains[f"{name} ({average} against {rival})"] = of.minus(of, ("sweep", str(average)), ("sweep", str(rival)))
-        inferred[name] = of.minus(of, "inferred", "same_on_average")
-        shown = [Cell(f"{mean[count]:.3f}" if count in mean else "", bold=count == best) for count in LABEL_COUNTS]
-        rows.append((f"{name} (average {average})", shown))
-        values = of.array(lambda run, counts=counts: [run["sweep"][str(count)] for count in counts])
-        drawn = draw_lines([Line(name, np.array(counts, dtype=float), values)], "labels recovered per item", "macro-F1")
-        pictures.append(picture(f"csbpca-sparsity-{name}", drawn, f"{name}.", f"Macro-F1 by sparsity, {name}"))
-    says = "the average number of labels is the best to recover"
-    per_item = "a number of labels inferred per item beats the same number for all"
-    return Exhibit(
-        title="Figure 4: how many labels are recovered",
-        text="Macro-F1 at the end of the campaigns by the paper's recipe and decoder; the average number of labels "
-        "against the best other number.",
-        protocol=COMMON,
-        pictures=pictures,
-        header=["", *map(str, LABEL_COUNTS)],
-        rows=rows,
-        claims=[
-            Claim("Figure 4", says, "best on all sets", _in_points(gains), beats(gains.values())),
-            Claim("Section 5", per_item, "future work", _in_points(inferred), beats(inferred.values())),
-        ],
-    )
+def lift(expected: FloatArray) -> FloatArray:
+    """(n, q) by how much more than usual each label is expected, in units of the spread of a label of that frequency.
+
+    The usual is the mean over the items. This raises rare labels, which are never among the highest otherwise.
+
+    >>> lift(np.array([[0.8, 0.0], [0.6, 0.2]])).round(2)
+    array([[ 0.22, -0.33],
+           [-0.22,  0.33]])
+    """
+    rates = np.clip(expected.mean(axis=0), LEAST_RATE, 1 - LEAST_RATE)
+    return (expected - rates) / np.sqrt(rates * (1 - rates))
 
 
-@PAPER.exhibit("learning", shows=("Figure 5",))
-def learning(runs: Runs) -> Exhibit:
-    return _comparison(
-        runs,
-        "Figure 5: against other compressed models",
-        "1 % of the rows to start from, then one question at a time out of 40 %. As many labels are recovered as the "
-        "whole set has on average, as in the paper (its test labels are part of that). The closed form and the codes "
-        "without PCA are ours; they are shown beside the paper's recipe and not judged against the paper's rivals.",
-        LEARNING_CLAIMS,
-        [*COMMON, RECOVERY, Difference("CS-MIML asks one at a time", "ten at a time", "it is fitted anew each time")],
-        "csbpca-learning",
-    )
+def ranking(beliefs: Any, treatment: str) -> FloatArray:
+    """(n, q) what labels are ranked by, with one treatment for all methods.
+
+    Neutral: the paper's l1 decoder for codes, probabilities for classifiers. Lifted: `lift` of what every label is
+    expected to be, by the linear decoder for codes, by probabilities for classifiers.
+    """
+    has_codes = hasattr(beliefs, "scores")
+    if treatment == NEUTRAL:
+        return beliefs.scores("lasso") if has_codes else beliefs.probabilities()
+    return lift(beliefs.scores("linear") if has_codes else beliefs.probabilities())
 
 
-@PAPER.exhibit("long")
-def long_campaigns(runs: Runs) -> Exhibit:
-    recipe = Difference(
-        "Bayesian PCA and kernels after every answer",
-        f"after every {LONG_PERIOD} answers, in {OURS} alone",
-        f"with {LONG_QUERIES} answers every search takes seconds",
-    )
-    text = f"The comparison of figure 5 with the paper's number of questions, {LONG_QUERIES}."
-    protocol = [DATA, TESTS, RECOVERY, recipe]
-    return _comparison(runs, "Figure 5, to its end", text, LONG_CLAIMS, protocol, "csbpca-long")
+def top_sets(scores: FloatArray, counts: npt.NDArray[np.integer]) -> BoolArray:
+    """(n, q) the highest labels of each item, as many as its count says."""
+    sets = np.zeros(scores.shape, dtype=bool)
+    for count in np.unique(counts):
+        rows = counts == count
+        sets[rows] = TopLabels(int(count)).decide(MarginalPosterior(scores[rows]))
+    return sets
 
 
-def _comparison(
-    runs: Runs, title: str, text: str, table: Iterable[Versus], protocol: Sequence[Difference], file: str
-) -> Exhibit:
-    groups = _by_method(runs)
-    return Exhibit(
-        title=title,
-        text=text,
-        protocol=protocol,
-        pictures=_pictures(groups, file),
-        header=["", *_headers(), "micro-F1, neutral", "CPU seconds"],
-        rows=_rows(groups, "micro", seconds=True),
-        note="At the end, ± one standard error over seeds.",
-        claims=_versus(table, runs, {treatment: _end(treatment) for treatment in TREATMENTS}),
-    )
+def macro(sets: BoolArray, truth: BoolArray) -> float:
+    """Macro-F1 over all labels, as the paper has it: a label without positives counts 0."""
+    over_known = macro_f1(sets, truth)
+    return over_known.value * (truth.shape[1] - over_known.left_out) / truth.shape[1]
 
 
-@PAPER.exhibit("type_two", shows=("Figure 6", "Figure 7"))
-def one_classifier_per_label(runs: Runs) -> Exhibit:
-    groups, n_labels = _by_method(runs), runs[0].get("n_labels", TYPE_TWO_LABELS)
-    shown = [NAMES[method] for method in ("paper", "adaptive")]
-    moments = {f"over the curve, {treatment}": _area(treatment) for treatment in TREATMENTS}
-    moments |= {f"early, {treatment}": _area(treatment, slice(1, 3)) for treatment in TREATMENTS}
-    claims = _versus(TYPE_TWO_CLAIMS, runs, moments)
-    for treatment in TREATMENTS:
-        missed = {method: _missed(treatment)(runs.where(method=method)) for method in ("paper", "adaptive")}
-        gains = _gains(runs.where(method="adaptive"), runs.where(method="paper"), _share_missed(treatment))
-        ours = f"{missed['paper']:.1f} against {missed['adaptive']:.1f} of {n_labels}; fewer by {_in_points(gains)}"
-        says = f"{OURS} misses fewer labels altogether than Adaptive, {treatment}"
-        claims.append(Claim("Figure 7", says, "1 and 2 against 7 and 9", ours, beats(gains.values())))
-    rows: list[TableRow] = []
-    for name, each in groups.items():
-        for words, of in each.items():
-            *scores, seconds = _end_cells(of, seconds=True)
-            misses = [Cell(f"{_missed(treatment)(of):.1f}") for treatment in TREATMENTS]
-            rows.append((f"{name} · {words}", [*scores, *misses, seconds]))
-    pictures = _pictures(groups, "csbpca-type-two")
-    for name, each in groups.items():
-        lines = [
-            Line(f"{words}, {treatment}", np.arange(1.0, 1 + len(of[0]["recall"][treatment])), values)
-            for words, of in each.items()
-            if words in shown
-            for treatment in TREATMENTS
-            for values in [of.array(("recall", treatment))]
-        ]
-        drawn = draw_lines(lines, "label, the most frequent first", "recall")
-        pictures.append(picture(f"csbpca-recall-{name}", drawn, f"{name}: recall of each label.", f"Recall, {name}"))
-    return Exhibit(
-        title="Figures 6 and 7: against one classifier per label, and rare labels",
-        text=f"The {n_labels} most frequent labels, one question at a time; early is the first third of the questions.",
-        protocol=[
-            *COMMON,
-            RECOVERY,
-            CLASSIFIERS,
-            Difference("figure 7 on BookMark and Delicious", "on the sets here", "BookMark is not at hand"),
-        ],
-        pictures=pictures,
-        header=["", *_headers(), *(f"labels with recall 0, {t}" for t in TREATMENTS), "CPU seconds"],
-        rows=rows,
-        note="At the end, ± one standard error over seeds.",
-        claims=claims,
-    )
+def scores_of(beliefs: LabelPosterior, parts: PoolSplit) -> Outcome:
+    """Macro-F1 of the top labels, as many as the set has on average, by each treatment; micro-F1 by the neutral one."""
+    counts = np.full(beliefs.n_items, max(1, round(parts.cardinality)))
+    sets = {treatment: top_sets(ranking(beliefs, treatment), counts) for treatment in TREATMENTS}
+    scores = {treatment: macro(each, parts.truth) for treatment, each in sets.items()}
+    return scores | {"micro": micro_f1(sets[NEUTRAL], parts.truth)}
 
 
-@PAPER.exhibit("times", shows=("Table 2",))
-def times(runs: Runs) -> Exhibit:
-    rows: list[TableRow] = []
-    for name, of in runs.by("set").items():
-        behind = of.array(lambda run: max(v for _, v in run["found"].values()) - _found(run)[:, 1]).mean(axis=0)
-        seconds = of.array(lambda run: _found(run)[:, 0]).mean(axis=0)
-        texts = [f"{s:.3f} ({nats:.2f})" for s, nats in zip(seconds, behind, strict=True)]
-        rows.append((f"{name}, {of[0]['n_rows']} rows", cells(*texts, " / ".join(map(str, PAPER_SECONDS[name])))))
-    claims = []
-    for line in SPEED_CLAIMS:
-        slower, faster = ("found", line.ours, 0), ("found", line.theirs, 0)
-        gains = {name: of.minus(of, slower, faster) for name, of in runs.by("set").items()}
-        ratios = [of.mean(slower) / of.mean(faster) for of in runs.by("set").values()]
-        ours = f"{span(ratios, '.1f')} times"
-        claims.append(Claim(line.where, line.says, line.paper, ours, beats(gains.values())))
-    return Exhibit(
-        title="Table 2: time to search hyper-parameters",
-        text="CPU seconds per target from a cold start, eight leading directions; in brackets the nats per target that "
-        "the log posterior stays below the best of all. Products of the rows are cached for all of them, and gradients "
-        "are computed only for those that use them.",
-        protocol=[
-            Difference(
-                "mean over the searches of a campaign",
-                f"a search on {runs[0]['n_rows']} rows, five shuffles",
-                "the same work for all methods",
-            ),
-            Difference(
-                "gradient ascent with several random starts, their number not given",
-                "from one start and with three more",
-                "equal numbers of starts first",
-            ),
-        ],
-        header=["", *OPTIMIZERS, "paper: GA / B-OPT / S-OPT"],
-        rows=rows,
-        claims=claims,
-    )
-
-
-# -- what the exhibits measure ----------------------------------------------------------------------------------------
-
-
-def _end(measure: str) -> Measure:
-    return ("curve", -1, measure)
-
-
-def _area(measure: str, part: slice = slice(None)) -> Measure:
-    """The mean over the curve, or over a part of it."""
-    return lambda run: float(np.mean([point[measure] for point in run["curve"][part]]))
-
-
-def _share_missed(treatment: str) -> Measure:
-    return lambda run: float(np.mean([recall == 0 for recall in run["recall"][treatment]]))
-
-
-def _missed(treatment: str) -> Any:
-    """The mean number of labels without any recall."""
-    return lambda of: of.mean(lambda run: sum(recall == 0 for recall in run["recall"][treatment]))
-
-
-def _found(run: Mapping[str, Any]) -> Any:
-    """(optimisers, 2) seconds and log posterior."""
-    return np.array([run["found"][words] for words in OPTIMIZERS])
-
-
-def _gains(ours: Runs, theirs: Runs, measure: Measure) -> dict[str, Estimate]:
-    """On each set that both sides have."""
-    sets = [name for name in ours.distinct("set") if theirs.where(set=name)]
-    return {name: ours.where(set=name).minus(theirs.where(set=name), measure) for name in sets}
-
-
-def _versus(table: Iterable[Versus], runs: Runs, measures: Mapping[str, Measure]) -> list[Claim]:
-    """Every line of a table by every measure."""
-    claims = []
-    for line in table:
-        for words, measure in measures.items():
-            gains = _gains(runs.where(method=line.ours), runs.where(method=line.theirs), measure)
-            if gains:
-                verdict = line.rule(list(gains.values()))
-                claims.append(Claim(line.where, f"{line.says}, {words}", line.paper, _in_points(gains), verdict))
-    return claims
-
-
-def _in_points(gains: Mapping[str, Estimate]) -> str:
-    return ", ".join(f"{name} {points(gain)}" for name, gain in gains.items())
-
-
-def _by_method(runs: Runs) -> dict[str, dict[str, Runs]]:
+def at_the_end(beliefs: LabelPosterior, parts: PoolSplit) -> Outcome:
+    """Macro-F1 against the number of labels recovered, and by treatment the recall of every label, frequent first."""
+    n, truth = beliefs.n_items, parts.truth
+    scores = ranking(beliefs, NEUTRAL)
+    counts = [count for count in LABEL_COUNTS if count <= beliefs.n_labels]
+    own = np.clip(np.rint(beliefs.label_counts()), 1, beliefs.n_labels).astype(int)
+    even = np.full(n, max(1, round(float(own.mean()))))  # what the inferred counts have to beat: more labels score more
+    average = max(1, round(parts.cardinality))
+    order = np.argsort(-truth.sum(axis=0), kind="stable")
     return {
-        name: {NAMES[method]: each for method, each in of.by("method").items()} for name, of in runs.by("set").items()
+        "sweep": {str(count): macro(top_sets(scores, np.full(n, count)), truth) for count in counts},
+        "inferred": macro(top_sets(scores, own), truth),
+        "same_on_average": macro(top_sets(scores, even), truth),
+        "average_count": average,
+        "recall": {
+            treatment: recalls(top_sets(ranking(beliefs, treatment), np.full(n, average)), truth)[order].tolist()
+            for treatment in TREATMENTS
+        },
     }
 
 
-def _headers() -> list[str]:
-    return [f"macro-F1, {treatment}" for treatment in TREATMENTS]
+def recalls(sets: BoolArray, truth: BoolArray) -> FloatArray:
+    """(q,) share of the items with a label that it was recovered for; 0 for a label that no item has."""
+    return ((sets & truth).sum(axis=0) / np.maximum(truth.sum(axis=0), 1)).round(4)
 
 
-def _rows(groups: Mapping[str, Mapping[str, Runs]], *more: str, seconds: bool = False) -> list[TableRow]:
-    return [
-        (f"{name} · {words}", _end_cells(of, *more, seconds=seconds))
-        for name, each in groups.items()
-        for words, of in each.items()
-    ]
+# -- runs -------------------------------------------------------------------------------------------------------------
 
 
-def _end_cells(runs: Runs, *more: str, seconds: bool = False) -> list[Cell]:
-    texts = [with_error(runs.by_seed(_end(measure)).values()) for measure in (*TREATMENTS, *more)]
-    return cells(*texts, *([f"{runs.mean('cpu_seconds'):.1f}"] if seconds else []))
+def data_run(file: str, name: str) -> Outcome:
+    """Table 1: rows and labels that are left by the paper's rule, and by the one used here."""
+    by_rule, used = load_unit_rows(file, name, share=0.005), load_unit_rows(file, name)
+    return {
+        "rule": [by_rule.n_items, by_rule.n_labels],
+        "used": [used.n_items, used.n_labels],
+        "share": LABEL_SHARE[name],
+        "cardinality": used.cardinality,
+    }
 
 
-def _pictures(groups: Mapping[str, Mapping[str, Runs]], file: str) -> list[Picture]:
-    """A picture of learning curves for each set and treatment."""
-    pictures = []
-    for name, each in groups.items():
-        for treatment in (NEUTRAL, LIFTED):
-            lines = [
-                Line(words, of.array(lambda run: [point["queries"] for point in run["curve"]])[0].astype(float), values)
-                for words, of in each.items()
-                for values in [of.array(lambda run, t=treatment: [point[t] for point in run["curve"]])]
-            ]
-            what = f"{name}, {treatment}"
-            caption = f"{what}. Mean over {len(lines[0].values)} runs, band: one standard error."
-            drawn = draw_lines(lines, "questions", "macro-F1")
-            pictures.append(picture(f"{file}-{name}-{treatment}", drawn, caption, f"Learning curves, {what}"))
-    return pictures
+def campaign_run(
+    file: str, name: str, seed: int, method: str, queries: int, n_labels: int | None = None, **options: Any
+) -> Outcome:
+    """Figures 3 to 7: macro-F1 by both treatments at seven times of a campaign, and more at the end."""
+    parts = split_pool(load_unit_rows(file, name, n_labels=n_labels), seed)
+    made = METHODS[method]
+    curve: list[Outcome] = []
+    began = process_time()
+    campaign = Campaign(
+        parts.pool.hide(), model=made.model(random_state=seed, **options), strategy=made.strategy(), random_state=seed
+    )
+    for asked in asked_at_sixths(campaign, parts, made.batch, queries):
+        beliefs = campaign.believe(parts.test.X)
+        n_targets = beliefs.target_weights().size if hasattr(beliefs, "target_weights") else np.nan
+        curve.append({"queries": asked, "rate": n_targets / parts.test.n_labels, **scores_of(beliefs, parts)})
+    return {"curve": curve, "cpu_seconds": process_time() - began, **at_the_end(beliefs, parts)}
+
+
+def asked_at_sixths(campaign: Campaign, parts: PoolSplit, batch: int, queries: int) -> Iterator[int]:
+    """Ask so many questions; how many were asked by now, at the start and after every sixth of them."""
+    check_every = max(1, queries // 6)
+    answerer, labels = Answerer(parts.pool), parts.pool.label_names
+    start = [Question(item, labels, "cold start") for item in parts.pool.item_ids[: parts.n_start]]
+    campaign.tell(answerer.answers(start))
+    yield 0
+    asked = 0
+    while asked < queries:
+        size = min(batch, check_every - asked % check_every, queries - asked)
+        campaign.tell(answerer.answers(campaign.ask(size)))
+        asked += size
+        if asked % check_every == 0 or asked == queries:
+            yield asked
+
+
+def kernel_period_run(file: str, name: str, seed: int, period: int, queries: int) -> Outcome:
+    """Figure 2: the paper's recipe, kernels searched after every `period` answers and at no other time, Bayesian PCA
+    estimated again at every answer."""
+    parts = split_pool(load_unit_rows(file, name), seed)
+    X, Y = parts.pool.X, parts.pool.Y.toarray()
+    began = process_time()
+    model = OrthogonalTargetGP.paper(random_state=seed, kernel_every=period)
+    model.fit(X[: parts.n_start], Y[: parts.n_start])
+    closed = np.zeros(Y.shape, dtype=bool)
+    closed[: parts.n_start] = True
+    rng, curve = np.random.default_rng(seed), []
+    for asked in range(1, queries + 1):
+        row = TargetEntropy().choose(model.posterior(X), sp.csr_array(closed), 1, rng).rows
+        closed[row] = True
+        model.partial_fit(X[row], Y[row])
+        if asked % max(1, queries // 5) == 0:
+            curve.append({"queries": asked, **scores_of(model.posterior(parts.test.X), parts)})
+    return {"curve": curve, "cpu_seconds": process_time() - began}
+
+
+def search_run(file: str, name: str, seed: int, n_rows: int) -> Outcome:
+    """Table 2: CPU seconds per target to search its hyper-parameters, and the log posterior reached, in nats."""
+    parts = split_pool(load_unit_rows(file, name), seed)
+    X, Y = parts.pool.X[:n_rows], parts.pool.Y[:n_rows]
+    plain = {"gp": "separate", "bpca": "pca", "n_targets": TIMED_TARGETS, "random_state": seed}
+    codes_gp(**plain).fit(X[:20], Y[:20])  # what is slow the first time
+    found = {}
+    for words, (optimizer, restarts) in OPTIMIZERS.items():
+        began = process_time()
+        model = codes_gp(optimizer=optimizer, restarts=restarts, **plain).fit(X, Y)
+        found[words] = [(process_time() - began) / model.n_targets_, model.log_posterior_ / model.n_targets_]
+    return {"found": found}

@@ -19,7 +19,7 @@ PAPERS = {
     "miml": "miml_exhibits",
     "bomc": "bomc_exhibits",
     "gpb2m": "gpb2m",
-    "csbpca": "csbpca",
+    "csbpca": "csbpca_exhibits",
     "mllcs": "mllcs_exhibits",
 }  # to modules
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
