@@ -30,16 +30,17 @@ def test_finds_the_bottom_of_a_bowl(search, close):
     assert found.value == pytest.approx(bowl(found.point)[0])
 
 
-def test_bayesian_search_finds_the_lowest_point_of_its_grid():
+@pytest.mark.parametrize("acquisition", ["ei", "truncated_ei", "clipped_ucb"])
+def test_bayesian_search_ends_below_the_lowest_point_of_its_first_grid(acquisition):
+    """Which 30 evaluations of 125 points could at best find; a second and a third grid are finer."""
     levels = np.linspace(-2.3, 2.3, 5)
-    grid = np.stack(np.meshgrid(levels, levels), axis=-1).reshape(-1, 2)
-
-    def value(x):
-        return float((x[0] - 1.0) ** 2 + 2 * (x[1] + 1.2) ** 2)
-
-    found = bayesian(value, np.zeros(2), np.random.default_rng(0), n_steps=25)
-    assert found.value == pytest.approx(min(value(x) for x in grid))
-    assert found.n_evaluations <= 31
+    grid = np.stack(np.meshgrid(levels, levels, levels), axis=-1).reshape(-1, 3)
+    lowest = min(bowl(x)[0] for x in grid) - 7
+    gaps = [
+        bayesian(lambda x: bowl(x)[0], np.zeros(3), np.random.default_rng(seed), acquisition=acquisition).value - 7
+        for seed in range(5)
+    ]
+    assert np.mean(gaps) < lowest / 2
 
 
 def test_the_simplex_stops_on_an_absolute_spread():
@@ -86,5 +87,6 @@ def test_the_printed_acquisition_ties_at_zero():
 def test_bayesian_search_evaluates_no_point_twice(size):
     seen = []
     found = bayesian(lambda x: seen.append(tuple(x.round(9))) or float(x @ x), np.zeros(size), np.random.default_rng(1))
-    assert len(seen) == len(set(seen)) == found.n_evaluations == min(30, 5**size)
+    assert len(seen) == len(set(seen)) == found.n_evaluations
+    assert found.n_evaluations == 30 if size == 5 else 5 < found.n_evaluations <= 15  # three grids of 5 points
     assert seen[0] == (0.0,) * size

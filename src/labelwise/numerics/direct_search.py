@@ -24,6 +24,8 @@ Acquisition = Literal["ei", "truncated_ei", "clipped_ucb"]
 
 FIRST_EDGE = 0.7  # of the first simplex, in logs
 REACH = 2.3  # half the width of the grid: a factor of ten either way
+WIDTHS = (1.0, 0.5, 0.25)  # of the grids that follow one another, relative to the first
+SAME_POINT = 1e-9  # squared distance below which two points are one
 CUT = 1.96  # standard deviations in the truncated forms: 95 %
 LENGTH, JITTER = 0.8, 1e-4  # of the surrogate on the unit cube
 CANDIDATES = 4096  # grid points whose acquisition is computed; all of them in up to five dimensions
@@ -139,24 +141,33 @@ def bayesian(
 ) -> Minimum:
     """Expected improvement on the grid start ± REACH, `per_axis` values on each axis, by a Gaussian process surrogate.
 
-    At best it finds the lowest point of the grid. No point is evaluated twice: where the start and the grid's points
-    that are tried first leave nothing, the search is over.
+    A third of the steps is for this grid, a third each for grids half and a quarter as wide around the best point so
+    far: the lowest point of the first alone is far from the minimum. No point is evaluated twice: where a grid has
+    nothing left, the next one follows.
     """
     levels = np.linspace(-REACH, REACH, per_axis)
     grid = np.array(list(product(levels, repeat=start.size)))  # (g, d)
-    grid = grid[np.any(grid != 0, axis=1)]  # the start itself is tried in any case
     if len(grid) > CANDIDATES:
         grid = grid[np.sort(rng.permutation(len(grid))[:CANDIDATES])]
-    first = rng.permutation(len(grid))[: n_starts - 1]
-    offsets, grid = np.vstack([np.zeros(start.size), grid[first]]), np.delete(grid, first, axis=0)
+    others = grid[np.any(grid != 0, axis=1)]  # the start itself is tried in any case
+    offsets = np.vstack([np.zeros(start.size), others[rng.permutation(len(others))[: n_starts - 1]]])
     counted = _Counted(function)
     values = [counted.alone(start + offset) for offset in offsets]
-    for _ in range(min(n_steps, len(grid))):
-        gain = improvement(*_surrogate(_on_cube(offsets), np.array(values), _on_cube(grid)), acquisition)
-        pick = int(np.argmax(gain))
-        values.append(counted.alone(start + grid[pick]))
-        offsets, grid = np.vstack([offsets, grid[pick]]), np.delete(grid, pick, axis=0)
+    for width, n_here in zip(WIDTHS, _in_parts(n_steps, len(WIDTHS)), strict=True):
+        centre = offsets[int(np.argmin(values))] if width < 1 else np.zeros(start.size)
+        left = centre + width * grid
+        left = left[_square(left, offsets).min(axis=1) > SAME_POINT]
+        for _ in range(min(n_here, len(left))):
+            gain = improvement(*_surrogate(_on_cube(offsets), np.array(values), _on_cube(left)), acquisition)
+            pick = int(np.argmax(gain))
+            values.append(counted.alone(start + left[pick]))
+            offsets, left = np.vstack([offsets, left[pick]]), np.delete(left, pick, axis=0)
     return counted.minimum()
+
+
+def _in_parts(n: int, parts: int) -> list[int]:
+    """n as a sum of so many numbers, the first ones larger where they differ."""
+    return [n // parts + (part < n % parts) for part in range(parts)]
 
 
 def _on_cube(offsets: FloatArray) -> FloatArray:

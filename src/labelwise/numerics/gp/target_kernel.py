@@ -100,8 +100,8 @@ def separate_evidence(
 ) -> Evaluation:
     """−log p(u | φ) − log p(φ) of one target (n,) with its gradient (5,), equations (14) and (15).
 
-    One factorisation and element-wise sums: O(n³ + 5 n²); the gradient is most of it. A covariance that is not positive definite to working
-    precision is infinitely unlikely.
+    One factorisation and element-wise sums: O(n³ + 5 n²); the gradient is most of it. A covariance that is not positive
+    definite to working precision is infinitely unlikely.
     """
     theta0, theta1, theta2, theta3, noise = np.exp(phi)
     rbf = np.exp(-0.5 * theta1 * products.distances)
