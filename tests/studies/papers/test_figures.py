@@ -19,6 +19,7 @@ from labelwise.studies.papers.figures import (
     draw_differences,
     draw_gates,
     draw_label_gains,
+    draw_label_maps,
     draw_lines,
     draw_overlap,
     draw_panels,
@@ -127,3 +128,13 @@ def test_every_verdict_has_its_part_of_the_bar():
     widths = [[bar.get_width() for bar in bars] for bars in ax.containers]
     assert widths == [[3, 0], [0, 0], [2, 0], [0, 1]]
     assert ax.containers[2][0].get_x() == 3  # after those that hold
+
+
+def test_a_label_is_mapped_once_per_model_each_on_its_own_scale():
+    points, has = np.array([[0.1, 0.2], [0.5, 0.5], [0.9, 0.1]]), np.array([False, True, False])
+    maps = {"linear": np.full((4, 4), 0.1), "mixture": np.linspace(0, 0.5, 16).reshape(4, 4)}
+    items, *panels = draw_label_maps(maps, points, has).axes[:3]
+    np.testing.assert_allclose(items.collections[1].get_offsets(), [[0.5, 0.5]])
+    for panel, (name, p) in zip(panels, maps.items(), strict=True):
+        np.testing.assert_allclose(panel.images[0].get_array(), p)
+        assert panel.get_title(loc="left") == name and panel.get_xlabel() == f"up to {p.max():.2f}"

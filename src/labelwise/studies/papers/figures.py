@@ -375,6 +375,24 @@ def draw_overlap(maps: GateMaps, titles: Sequence[str]) -> Figure:
     return figure
 
 
+def draw_label_maps(maps: Mapping[str, FloatArray], points: FloatArray, has: npt.NDArray[np.bool_]) -> Figure:
+    """The items in the unit square, those with a label dark; then a (g, g) map of its probability by each model."""
+    shades = LinearSegmentedColormap.from_list("label", ["white", PALETTE[0]])
+    with rc_context({**LOOK, "axes.titlesize": 9}):
+        figure, axes = panel_grid(1 + len(maps), 1 + len(maps), panel=(2.2, 2.45))
+        for ax in axes:
+            bare_plane(ax)
+        axes[0].scatter(*points[~has].T, s=4, color=FAINT, linewidths=0)
+        axes[0].scatter(*points[has].T, s=14, color=INK, linewidths=0)
+        axes[0].set_title("items that have it", fontweight="bold")
+        for ax, (name, p) in zip(axes[1:], maps.items(), strict=True):
+            ax.imshow(p, origin="lower", extent=(0, 1, 0, 1), cmap=shades, vmin=0.0, vmax=float(p.max()))
+            ax.scatter(*points[has].T, s=5, color=INK, linewidths=0)
+            ax.set_title(_short(name, 34), fontweight="bold")
+            ax.set_xlabel(f"up to {p.max():.2f}", fontsize=8.5)
+    return figure
+
+
 def draw_label_gains(gains: Mapping[str, LabelGains], rival: str) -> Figure:
     """Per set, a row: gain in average precision of every label, and the same in per cent, against its frequency.
 

@@ -18,7 +18,7 @@ from labelwise.studies.study import package_versions
 PAPERS = {
     "miml": "miml_exhibits",
     "bomc": "bomc_exhibits",
-    "gpb2m": "gpb2m",
+    "gpb2m": "gpb2m_exhibits",
     "csbpca": "csbpca_exhibits",
     "mllcs": "mllcs_exhibits",
 }  # to modules

@@ -35,8 +35,8 @@ REUTERS = "reuters21578"
 LABEL_SHARE = {"corel5k": 0.005, "bibtex": 0.005, "delicious": 0.025}  # of the rows; 0.005 leaves delicious 589 labels
 START_SHARE, POOL_SHARE = 0.01, 0.4
 MOST_TEST_ROWS = 2000
-N_TEST, N_POOL = 500, 800  # items of a published set
-N_START = 40  # items of the pool that are known at first
+FEWEST_POSITIVES = 20  # of a label among the items used, as in GP-B²M
+MOST_TEST, MOST_POOL = 2000, 3000  # items of a published set; a third of a small one is the test set
 N_DIMENSIONS = 300  # singular vectors of words
 MADE_UP = "made up"
 N_SEEN = {"delicious": 500, "mediamill": 50}  # labels told in the half-half experiments; otherwise half, rounded up
@@ -173,19 +173,29 @@ class Bench:
     test: LabelData
 
 
-def load_bench(file: str | Path, least: int, seed: int) -> Bench:
-    """Frequent labels only; a random pool and test set; features prepared on the pool; a start that has every label.
+@lru_cache(maxsize=1)
+def load_bench(file: str | Path, n_start: int, seed: int, n_used: int | None = None) -> Bench:
+    """Labels that 20 items have; a random pool and test set; features prepared on the pool; a start with every label.
 
     Sparse rows (words) are weighted by tf-idf and projected on the pool's 300 leading singular vectors; dense features
-    are standardised. Rows are then scaled to unit length.
+    are standardised. Rows are then scaled to unit length. Of a large set `n_used` items are used, the same for every
+    seed, so that its labels are, too. A worker keeps the last one.
     """
-    data = frequent_labels(read(file), least)
+    data = _used_items(file, n_used)
     rng = np.random.default_rng([seed, 3])
-    order = rng.permutation(data.n_items)
-    test, pool = data.take(order[:N_TEST]), data.take(order[N_TEST : N_TEST + N_POOL])
+    order, n_test = rng.permutation(data.n_items), min(data.n_items // 3, MOST_TEST)
+    test, pool = data.take(order[:n_test]), data.take(order[n_test : n_test + MOST_POOL])
     X_pool, X_test = _prepared(pool.X, test.X)
     pool, test = (replace(part, X=X, feature_names=None) for part, X in ((pool, X_pool), (test, X_test)))
-    return Bench(knowing(pool, covering_rows(pool.Y, N_START, rng)), pool, test)
+    return Bench(knowing(pool, covering_rows(pool.Y, n_start, rng)), pool, test)
+
+
+@lru_cache(maxsize=1)
+def _used_items(file: str | Path, n_used: int | None) -> LabelData:
+    data = read(file)
+    if n_used is not None:
+        data = data.take(np.random.default_rng(0).permutation(data.n_items)[:n_used])
+    return frequent_labels(data, FEWEST_POSITIVES)
 
 
 def covering_rows(Y: sp.csr_array, n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
