@@ -12,11 +12,12 @@ from itertools import product
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 
 from labelwise.numerics.arrays import FloatArray
+from labelwise.numerics.linear_algebra import solve_lower
 
 Value = Callable[[FloatArray], float]
 ValueAndGradient = Callable[[FloatArray], tuple[float, FloatArray]]
@@ -25,7 +26,7 @@ Acquisition = Literal["ei", "truncated_ei", "clipped_ucb"]
 FIRST_EDGE = 0.7  # of the first simplex, in logs
 REACH = 2.3  # half the width of the grid: a factor of ten either way
 WIDTHS = (1.0, 0.5, 0.25)  # of the grids that follow one another, relative to the first
-SAME_POINT = 1e-9  # squared distance below which two points are one
+SAME_POINT = 1e-6  # distance below which two points are one
 CUT = 1.96  # standard deviations in the truncated forms: 95 %
 LENGTH, JITTER = 0.8, 1e-4  # of the surrogate on the unit cube
 CANDIDATES = 4096  # grid points whose acquisition is computed; all of them in up to five dimensions
@@ -156,7 +157,7 @@ def bayesian(
     for width, n_here in zip(WIDTHS, _in_parts(n_steps, len(WIDTHS)), strict=True):
         centre = offsets[int(np.argmin(values))] if width < 1 else np.zeros(start.size)
         left = centre + width * grid
-        left = left[_square(left, offsets).min(axis=1) > SAME_POINT]
+        left = left[cdist(left, offsets).min(axis=1) > SAME_POINT]
         for _ in range(min(n_here, len(left))):
             gain = improvement(*_surrogate(_on_cube(offsets), np.array(values), _on_cube(left)), acquisition)
             pick = int(np.argmax(gain))
@@ -183,11 +184,10 @@ def _surrogate(seen: FloatArray, values: FloatArray, cube: FloatArray) -> tuple[
     median = np.median(higher)
     spread = max(float(np.median(np.abs(higher - median))) * 1.4826, 1e-9)
     y = np.maximum((higher - median) / spread, -3.0)
-    K = np.exp(-0.5 * _square(seen, seen) / LENGTH**2) + JITTER * np.eye(len(seen))
-    K_new = np.exp(-0.5 * _square(cube, seen) / LENGTH**2)
-    factor = cho_factor(K, lower=True)
-    mean = K_new @ cho_solve(factor, y - y.mean()) + y.mean()
-    variance = 1 - np.einsum("gm,mg->g", K_new, cho_solve(factor, K_new.T))
+    L = np.linalg.cholesky(_surrogate_kernel(seen, seen) + JITTER * np.eye(len(seen)))
+    Linv_K = solve_lower(L, _surrogate_kernel(seen, cube))  # (m, g)
+    mean = solve_lower(L, y - y.mean()) @ Linv_K + y.mean()
+    variance = 1 - np.square(Linv_K).sum(axis=0)
     return mean, np.sqrt(np.maximum(variance, 1e-12)), float(y.max())
 
 
@@ -216,5 +216,5 @@ def _normal(z: Any) -> Any:
     return np.exp(-0.5 * np.square(z)) / np.sqrt(2 * np.pi)
 
 
-def _square(A: FloatArray, B: FloatArray) -> FloatArray:
-    return ((A[:, None, :] - B[None, :, :]) ** 2).sum(axis=2)
+def _surrogate_kernel(A: FloatArray, B: FloatArray) -> FloatArray:
+    return np.exp(-0.5 * cdist(A, B, "sqeuclidean") / LENGTH**2)
