@@ -37,6 +37,46 @@ def test_labels_are_sorted_into_seen_unseen_and_untold():
     np.testing.assert_allclose(beliefs.probabilities()[:, 20], rates.mean(), rtol=1e-6)
 
 
+def test_counts_of_the_seen_labels_with_all_are_enough():
+    X, Y, observed, counts = topics()
+    scores = [
+        CooccurrenceFactors(**FAST, cooccurrence=given).fit(X, Y, observed).posterior(X).scores()
+        for given in (counts, counts[:16], counts[:16] + np.triu(np.ones((16, 24)), 1))
+    ]
+    np.testing.assert_array_equal(scores[0], scores[1])
+    assert np.isfinite(scores[2]).all() and not np.allclose(scores[0], scores[2])  # need not be symmetric
+
+
+def test_label_factors_and_count_factors_have_their_own_penalties():
+    """At the maximum λ_v and λ_b times the factors are the slopes of the likelihoods, written out here."""
+    X, Y, observed, counts = topics(n=60)
+    settings = {"feature_penalty": 0.3, "n_factors": 3, "solver": "exact", "precision": "float64", "scale": "none"}
+    model = CooccurrenceFactors(
+        **settings, n_iterations=1500, label_penalty=8.0, count_penalty=2.0, counts_weight=1.0, cooccurrence=counts
+    ).fit(X, Y, observed)
+    f, M = model.factors_, counts[:16]
+    known = ~np.eye(16, 24, dtype=bool)
+    gamma = f.labels @ f.columns.T + f.row_bias[:, None] + f.column_bias
+    left = known * (M - (M + 5.0) / (1 + np.exp(-gamma)))
+    np.testing.assert_allclose(left.T @ f.labels, 2.0 * f.columns, atol=1e-4)
+    wrong = Y[:, :16] - 1 / (1 + np.exp(-(f.items @ f.labels.T + f.label_bias)))
+    np.testing.assert_allclose(wrong.T @ f.items + left @ f.columns, 8.0 * f.labels, atol=1e-3)
+    tied, same = (
+        CooccurrenceFactors(**FAST, **more, cooccurrence=counts).fit(X, Y, observed).posterior(X).scores()
+        for more in ({}, {"count_penalty": 10.0})
+    )
+    np.testing.assert_array_equal(tied, same)
+
+
+def test_counts_of_other_labels_are_told():
+    X, Y, observed, counts = topics(n=1500)
+    order = np.random.default_rng(0).permutation(24)
+    with pytest.warns(UserWarning, match="hardly agree with the training labels") as told:
+        model = CooccurrenceFactors(**FAST, cooccurrence=counts[np.ix_(order, order)]).fit(X, Y, observed)
+    assert told[0].filename == __file__ and model.count_correlation_ < 0.3
+    assert CooccurrenceFactors(**FAST, cooccurrence=counts).fit(X, Y, observed).count_correlation_ > 0.99
+
+
 def test_counts_of_the_training_labels_are_the_default():
     X, Y, _, _ = topics()
     own = CooccurrenceFactors(**FAST).fit(X, Y)
@@ -73,6 +113,7 @@ def test_bad_counts_are_named(counts, words):
         {"unseen": "guess"},
         {"inference": "gibbs"},
         {"label_penalty": 0.0},
+        {"count_penalty": 0.0},
         {"bias_penalty": 0.0},
         {"feature_penalty": -1.0},
         {"feature_penalty": "big"},

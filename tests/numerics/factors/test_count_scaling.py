@@ -1,5 +1,7 @@
 """Counts from elsewhere on the own scale: conditional shares are kept, and one's own counts are left alone."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from labelwise.numerics.factors.count_scaling import (
     count_correlation,
     rescale_counts,
     row_factors,
+    warn_of_unlike_counts,
 )
 
 SEEN, UNSEEN = np.array([0, 2, 3]), np.array([1, 4])
@@ -120,3 +123,27 @@ def test_correlation_of_counts_sees_a_wrong_order(labels):
 def test_bad_counts_are_named(counts, words):
     with pytest.raises(ValueError, match=words):
         check_counts(counts, 2)
+
+
+def test_rows_of_the_labels_with_answers_are_enough():
+    """Counts of labels 0 and 2 with all: other rows are unknown, a label that none of them met was never counted."""
+    found = check_counts([[5.0, 1.0, 2.0, 0.0], [3.0, 0.0, 4.0, 0.0]], 4, np.array([0, 2]))
+    nan = np.nan
+    expected = [[5.0, 1.0, 2.0, nan], [nan] * 4, [3.0, 0.0, 4.0, nan], [nan] * 4]
+    np.testing.assert_array_equal(found, expected)
+    with pytest.raises(ValueError, match=r"shape \(3, 4\), expected \(labels, labels\) = \(4, 4\), or .* = \(2, 4\)"):
+        check_counts(np.ones((3, 4)), 4, np.array([0, 2]))
+
+
+def test_counts_are_called_unlike_only_where_the_own_ones_say_something():
+    rng = np.random.default_rng(0)
+    rich = 10 * rng.gamma(0.5, 20.0, size=(9, 9))
+    with pytest.warns(UserWarning, match="hardly agree .*correlation 0.10"):
+        warn_of_unlike_counts(0.1, rich, stacklevel=1)
+    with pytest.warns(UserWarning, match="hardly agree"):
+        warn_of_unlike_counts(0.1, stacklevel=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_unlike_counts(0.1, rng.poisson(0.2, size=(9, 9)).astype(float), stacklevel=1)  # chance alone
+        warn_of_unlike_counts(0.3, rich, stacklevel=1)
+        warn_of_unlike_counts(float("nan"), stacklevel=1)

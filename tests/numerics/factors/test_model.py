@@ -25,6 +25,7 @@ from labelwise.numerics.gp.feature_regression import FeatureRegression
 from labelwise.numerics.weighted_ridge import RowSolver
 
 ONES = Penalties(1.0, 1.0, 1.0, 1.0, 0.01, 1.0)
+APART = Penalties(labels=3.0, columns=0.4)  # of labels and of counts
 VARIANTS = {
     "exact": {"method": "exact"},
     "cg": {},
@@ -58,7 +59,7 @@ def test_every_update_of_a_sweep_raises_the_objective(step):
 PARTS = ("items", "labels", "columns", "weights", "label_bias", "row_bias", "column_bias", "expected")
 
 
-@pytest.mark.parametrize("options", [{}, {"bias": False}, {"counts": False}, {"penalties": ONES}])
+@pytest.mark.parametrize("options", [{}, {"bias": False}, {"counts": False}, {"penalties": ONES}, {"penalties": APART}])
 def test_updates_and_sweeps_are_those_written_out_entry_by_entry(options):
     fit = factor_fit(problem(n=12, d=3, s=5, u=2), method="exact", **options)
     loops, q = Loops(fit, certain=True), random_beliefs(fit, certain=True)

@@ -220,6 +220,7 @@ def test_the_plan_has_the_papers_sweeps_and_enough_splits(tmp_path):
     most = {(job.settings["name"], job.settings["seed"]): job.settings["most"] for job in plan["paths"]}
     assert {seed for name, seed in most if name == "bibtex"} == set(range(5))
     assert all(n == (500 if name == "bibtex" else 100 if seed == 0 else 40) for (name, seed), n in most.items())
+    assert {job.settings["most"] for job in plan["shares"]} == {100}
     assert {job.settings["share"] for job in plan["shares"]} | {0.5} == {0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8}
     for group in ("shares", "standard", "missing"):
         assert {job.settings["seed"] for job in plan[group]} >= set(range(5))

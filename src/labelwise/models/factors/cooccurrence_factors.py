@@ -32,7 +32,7 @@ from labelwise.models.factors.training import (
 )
 from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
 from labelwise.numerics.calibration import base_rates
-from labelwise.numerics.factors.count_scaling import check_counts
+from labelwise.numerics.factors.count_scaling import check_counts, count_correlation, warn_of_unlike_counts
 from labelwise.numerics.factors.model import Penalties
 from labelwise.numerics.feature_scaling import FeatureScaling, PreparedFeatures
 from labelwise.numerics.metrics import precision_at
@@ -55,7 +55,7 @@ HELD_OUT = 5  # one item in so many
 PAPER_PRECISION_AT = (1, 3, 5)  # precision@k for the k that the paper reports
 Learn = Callable[[FactorProblem, FactorSettings, SweepSchedule], tuple[Learnt, list[float]]]
 OnStep = Callable[[int, float], None]  # number of the sweep, objective
-POSITIVE = ("item_penalty", "label_penalty", "bias_penalty", "transfer_penalty", "counts_weight")
+POSITIVE = ("item_penalty", "label_penalty", "count_penalty", "bias_penalty", "transfer_penalty", "counts_weight")
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,11 @@ tolerance, scale, precision, n_trials, random_state
 
     @classmethod
     def paper(cls, **parameters: Any) -> Self:
-        """All precisions 1, no biases, features as they are; `parameters` add to these settings or replace them."""
+        """All precisions 1, no biases, features as they are; `parameters` add to these settings or replace them.
+
+        The paper has 80 % of all labels as `n_factors` (at most 100 of those with answers here) and 500 sweeps (40
+        here): give them to have them.
+        """
         stated: dict[str, Any] = dict.fromkeys(("feature_penalty", "item_penalty", "label_penalty"), 1.0)
         return cls(**(stated | {"bias": False, "scale": "none", "n_iterations": 40} | parameters))
 
@@ -204,17 +208,20 @@ class CooccurrenceFactors(LatentFactors):
     ----------
     n_factors : int, optional
         k. By default the number of labels with answers, at most 100.
-    cooccurrence : (q, q) array, optional
-        Symmetric counts ≥ 0 of items that have both labels, in the order of the labels, NaN if unknown. They may come
-        from other items. A label whose counts are all 0 was never counted: nothing is known about it. By default the
-        training labels are counted, which says nothing about a label without answers.
+    cooccurrence : (q, q) or (s, q) array, optional
+        Counts ≥ 0 of items that have both labels, in the order of the labels, NaN if unknown: of all labels, symmetric,
+        or of the s labels with answers (rows) with all labels. They may come from other items; a warning says if they
+        hardly agree with the training labels. A label whose counts are all 0 was never counted: nothing is known about
+        it. By default the training labels are counted, which says nothing about a label without answers.
     feature_penalty : float or "auto"
         λ_w, the most important penalty. "auto": chosen together with the number of sweeps by hiding some of the items
         and, if there are labels without answers, half of the labels.
     n_iterations : int or "auto"
         Sweeps. The best predictions come long before the objective's maximum.
     item_penalty, label_penalty, bias_penalty : float
-        λ_u, λ_v = λ_b, and λ_0: precisions of the priors of u around Wᵀx, of v and β, and of the biases.
+        λ_u, λ_v and λ_0: precisions of the priors of u around Wᵀx, of v, and of the biases.
+    count_penalty : float, optional
+        λ_b: precision of the prior of β, the factors of a label in the counts. By default that of v.
     counts_weight : float
         Weight of a count relative to an answer, α.
     overdispersion : float or "learn"
@@ -261,6 +268,8 @@ class CooccurrenceFactors(LatentFactors):
         ((feature penalty, sweeps), score on what was hidden) of each trial; empty where nothing was chosen.
     objective_ : list of float
         The last value of the log-posterior, or that of every sweep with `tolerance` or `on_step`.
+    count_correlation_ : float
+        Of the counts given with those of the training labels, over pairs of seen labels; NaN where unknown.
 
     References
     ----------
@@ -281,6 +290,7 @@ class CooccurrenceFactors(LatentFactors):
 
     _: KW_ONLY
     cooccurrence: Any = None
+    count_penalty: float | None = None
     counts_weight: float = 0.3
     overdispersion: float | Literal["learn"] = 5.0
     count_diagonal: bool = False
@@ -291,8 +301,11 @@ class CooccurrenceFactors(LatentFactors):
 
     @classmethod
     def paper(cls, **parameters: Any) -> Self:
-        """The paper's settings as far as it states them: all precisions 1, no biases, features as they are. It
-        overfits after some eight sweeps. `parameters` add to these settings or replace them."""
+        """The paper's precisions, all 1, its over-dispersion, no biases, features as they are, and 40 sweeps.
+
+        The paper has 500 sweeps, and 80 % of all labels as `n_factors` (at most 100 of those with answers here): give
+        them to have them. It overfits after some ten sweeps. `parameters` add to these settings or replace them.
+        """
         counts = {"counts_weight": 1.0, "overdispersion": 5.0, "count_diagonal": True, "transfer_penalty": 1.0}
         return super().paper(**(counts | parameters))
 
@@ -330,10 +343,15 @@ class CooccurrenceFactors(LatentFactors):
         """Labels sorted into seen, unseen and untold, and the counts of the former with all that have any."""
         answered: BoolArray = np.asarray(observed.any(axis=0))
         self.seen_ = np.flatnonzero(answered)
-        given = (
-            count_labels(Y, observed) if self.cooccurrence is None else check_counts(self.cooccurrence, self.n_labels_)
-        )
-        told = ~np.isnan(given[:, answered]).all(axis=1)
+        self.count_correlation_ = float("nan")
+        if self.cooccurrence is None:
+            given = count_labels(Y, observed)
+        else:
+            given = check_counts(self.cooccurrence, self.n_labels_, self.seen_)
+            own = count_labels(Y[:, answered], observed[:, answered])
+            self.count_correlation_ = count_correlation(given[np.ix_(self.seen_, self.seen_)], own)
+            warn_of_unlike_counts(self.count_correlation_, own, stacklevel=6)
+        told = ~np.isnan(given[answered]).all(axis=0)
         self.unseen_, self.untold_ = np.flatnonzero(~answered & told), np.flatnonzero(~answered & ~told)
         counts = seen_counts(given, self.seen_, self.unseen_, diagonal=self.count_diagonal)
         return FactorProblem(X, Y[:, answered], observed[:, answered], counts)
@@ -342,7 +360,11 @@ class CooccurrenceFactors(LatentFactors):
         plain = super()._settings()
         return replace(
             plain,
-            penalties=replace(plain.penalties, columns=self.label_penalty, counts_weight=self.counts_weight),
+            penalties=replace(
+                plain.penalties,
+                columns=self.label_penalty if self.count_penalty is None else self.count_penalty,
+                counts_weight=self.counts_weight,
+            ),
             transfer_penalty=self.transfer_penalty,
             overdispersion=5.0 if self.overdispersion == "learn" else self.overdispersion,
             learn_overdispersion=self.overdispersion == "learn",
@@ -379,7 +401,7 @@ def choose(model: Any, problem: FactorProblem, settings: FactorSettings) -> Fact
         warnings.warn(
             f"{labels} labels with answers and {n} items are too few to choose feature_penalty and n_iterations by "
             f"({FEWEST_LABELS} and {FEWEST_ITEMS} are needed); usual values are used, or give them",
-            stacklevel=5,  # the caller of fit
+            stacklevel=6,  # the caller of fit
         )
     usual = FALLBACK[settings.inference]
     return FactorChoice(unit * usual[0] if free[0] else penalties[0], usual[1] if free[1] else n_sweeps[0], {})

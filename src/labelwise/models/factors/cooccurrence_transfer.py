@@ -33,7 +33,7 @@ from labelwise.models.factors.transfer_posterior import (
 from labelwise.models.label_gp.model import LabelGP
 from labelwise.numerics.arrays import BoolArray, FloatArray
 from labelwise.numerics.calibration import base_rates
-from labelwise.numerics.factors.count_scaling import OwnCounts, check_counts
+from labelwise.numerics.factors.count_scaling import OwnCounts, check_counts, warn_of_unlike_counts
 from labelwise.numerics.feature_scaling import learn_features
 from labelwise.numerics.recovery.label_sketches import (
     SketchSettings,
@@ -48,7 +48,6 @@ from labelwise.numerics.user_input import check_at_least, check_choices, check_p
 
 RULES = ("sketched_gp", "moment", "conditional", "costa")
 SCARCE = 0.2  # of the answers that the best answered label has: a label with fewer is better off with its counts
-LOW_CORRELATION = 0.3  # of counts from outside with the own ones: below, they hardly speak of the same labels
 FALLBACK = SketchSettings()
 MOMENT_RIDGE = 3.0
 
@@ -184,12 +183,7 @@ class CooccurrenceTransfer(LabelModel):
     def _own_counts(self, given: FloatArray | None, filled: FloatArray) -> OwnCounts:
         own = OwnCounts.of(given, self.seen_, self.unseen_, filled.T @ filled)
         self.count_correlation_ = own.correlation
-        if own.correlation < LOW_CORRELATION:
-            warnings.warn(
-                f"the counts in cooccurrence hardly agree with the training labels (correlation {own.correlation:.2f} "
-                "over pairs of seen labels): are they in the order of the labels, and of the same labels?",
-                stacklevel=3,
-            )
+        warn_of_unlike_counts(own.correlation, stacklevel=3)
         return own
 
     def _scarce(self, observed: BoolArray, given: FloatArray | None) -> BoolArray:

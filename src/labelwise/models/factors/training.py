@@ -224,8 +224,9 @@ def check_settings(model: Any, choices: dict[str, tuple[Any, ...]], positive: tu
         if getattr(model, name, allowed[0]) not in allowed:
             raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {getattr(model, name)!r}")
     for name in positive:
-        if not getattr(model, name, 1.0) > 0:
-            raise ValueError(f"{name} must be positive, got {getattr(model, name)!r}")
+        value = getattr(model, name, None)
+        if value is not None and not value > 0:
+            raise ValueError(f"{name} must be positive, got {value!r}")
     for name, word in (("feature_penalty", "auto"), ("overdispersion", "learn")):
         value = getattr(model, name, 1.0)
         if value != word and (isinstance(value, str) or not value > 0):

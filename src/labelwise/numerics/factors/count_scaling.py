@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from labelwise.numerics.arrays import FloatArray, IntArray
 
+LOW_CORRELATION = 0.3  # of counts from outside with the own ones: below, they hardly speak of the same labels
 SMOOTHING = 1.0  # items, with the new label's overall share, added to those of each known label
 
 
@@ -74,28 +76,60 @@ def count_correlation(counts: FloatArray, own: FloatArray) -> float:
     return float(np.corrcoef(a[known], b[known])[0, 1])
 
 
-def check_counts(counts: Any, n_labels: int) -> FloatArray:
+def warn_of_unlike_counts(correlation: float, own: FloatArray | None = None, *, stacklevel: int) -> None:
+    """Warn of given counts that hardly agree with the own ones; not where those, by chance alone, would look alike.
+
+    `own` (s, s) are the own counts where few answers make them: if less than half of their variance is more than that
+    of chance, which is their mean, they say nothing about other counts.
+    """
+    if not correlation < LOW_CORRELATION:
+        return
+    if own is not None:
+        counted = own[np.triu_indices(own.shape[0], k=1)]
+        counted = counted[~np.isnan(counted)]
+        if counted.var() < 2 * counted.mean():
+            return
+    warnings.warn(
+        f"the counts in cooccurrence hardly agree with the training labels (correlation {correlation:.2f} "
+        "over pairs of seen labels): are they in the order of the labels, and of the same labels?",
+        stacklevel=stacklevel + 1,
+    )
+
+
+def check_counts(counts: Any, n_labels: int, seen: IntArray | None = None) -> FloatArray:
     """Counts as a symmetric (q, q) array of float, NaN where unknown; ValueError says what is wrong with others.
 
     A label all of whose counts are 0 was never counted, as one that no text names: nothing is known of it. A total of 0
-    beside counts above 0 is no total.
+    beside counts above 0 is no total. With `seen`, the labels with answers, (seen, q) counts of these are taken, too:
+    they are their rows, symmetric or not, and all other rows are unknown.
 
     >>> check_counts([[4, 1, 0], [1, 2, 0], [0, 0, 0]], 3)
     array([[ 4.,  1., nan], [ 1.,  2., nan], [nan, nan, nan]])
     """
     checked = np.array(counts, dtype=np.float64)
-    if checked.shape != (n_labels, n_labels):
-        raise ValueError(f"cooccurrence has shape {checked.shape}, expected (labels, labels) = {(n_labels, n_labels)}")
+    whole, rows = (n_labels, n_labels), None if seen is None else (len(seen), n_labels)
+    if checked.shape not in (whole, rows):
+        more = "" if rows is None else f", or (labels with answers, labels) = {rows}"
+        raise ValueError(f"cooccurrence has shape {checked.shape}, expected (labels, labels) = {whole}{more}")
     if np.isinf(checked).any() or (checked < 0).any():
         wrong = checked[np.isinf(checked) | (checked < 0)][0]
         raise ValueError(f"cooccurrence must hold counts, 0 or more, and NaN where unknown; got {wrong!r}")
-    if not np.allclose(checked, checked.T, equal_nan=True):
-        i, j = (int(k[0]) for k in np.nonzero(~np.isclose(checked, checked.T, equal_nan=True)))
-        raise ValueError(f"cooccurrence is not symmetric: {checked[i, j]} at ({i}, {j}), {checked[j, i]} at ({j}, {i})")
-    never = ~(checked > 0).any(axis=1)
+    if checked.shape == whole:
+        _check_symmetric(checked)
+    else:
+        given, checked = checked, np.full(whole, np.nan)
+        checked[seen] = given
+    positive = checked > 0
+    never = ~(positive.any(axis=1) | positive.any(axis=0))
     checked[never], checked[:, never] = np.nan, np.nan
     checked[np.diag_indices_from(checked)] = np.where(checked.diagonal() == 0, np.nan, checked.diagonal())
     return checked
+
+
+def _check_symmetric(counts: FloatArray) -> None:
+    if not np.allclose(counts, counts.T, equal_nan=True):
+        i, j = (int(k[0]) for k in np.nonzero(~np.isclose(counts, counts.T, equal_nan=True)))
+        raise ValueError(f"cooccurrence is not symmetric: {counts[i, j]} at ({i}, {j}), {counts[j, i]} at ({j}, {i})")
 
 
 @dataclass(frozen=True, eq=False)
