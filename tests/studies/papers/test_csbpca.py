@@ -138,6 +138,11 @@ def test_every_exhibit_has_rows_and_every_claim_a_verdict(outcomes):
     assert PAPER.exhibits({}) == []
 
 
+def test_curves_have_seven_points_whatever_the_number_of_questions(file):
+    run = campaign_run(file, "corel5k", 0, "binary_relevance", 10, n_labels=4)
+    assert [point["queries"] for point in run["curve"]] == [0, 2, 3, 5, 7, 8, 10]
+
+
 @pytest.mark.slow
 def test_methods_of_a_seed_start_from_the_same_rows_and_code(outcomes):
     starts = {run["method"]: run["curve"][0] for run in outcomes["learning"] if run["seed"] == 0}

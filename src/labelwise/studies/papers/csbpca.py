@@ -231,18 +231,16 @@ def campaign_run(
 
 def asked_at_sixths(campaign: Campaign, parts: PoolSplit, batch: int, queries: int) -> Iterator[int]:
     """Ask so many questions; how many were asked by now, at the start and after every sixth of them."""
-    check_every = max(1, queries // 6)
     answerer, labels = Answerer(parts.pool), parts.pool.label_names
     start = [Question(item, labels, "cold start") for item in parts.pool.item_ids[: parts.n_start]]
     campaign.tell(answerer.answers(start))
-    yield 0
     asked = 0
-    while asked < queries:
-        size = min(batch, check_every - asked % check_every, queries - asked)
-        campaign.tell(answerer.answers(campaign.ask(size)))
-        asked += size
-        if asked % check_every == 0 or asked == queries:
-            yield asked
+    for mark in np.unique(np.linspace(0, queries, 7).round().astype(int)):
+        while asked < mark:
+            size = min(batch, int(mark) - asked)
+            campaign.tell(answerer.answers(campaign.ask(size)))
+            asked += size
+        yield asked
 
 
 def kernel_period_run(file: str, name: str, seed: int, period: int, queries: int) -> Outcome:
