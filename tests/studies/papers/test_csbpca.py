@@ -151,8 +151,8 @@ def test_methods_of_a_seed_start_from_the_same_rows_and_code(outcomes):
     assert starts["paper"] == starts["paper_random"]
 
 
-def made_up_run(method, seed, neutral, lifted, n_missed=(0, 0), **more):
-    point = {"queries": 10, "neutral": neutral, "lifted": lifted, "micro": neutral, "rate": 0.5}
+def made_up_run(method, seed, neutral, lifted, n_missed=(0, 0), own=0.0, **more):
+    point = {"queries": 10, "neutral": neutral, "lifted": lifted, "own": own, "micro": neutral, "rate": 0.5}
     recall = [[0.0] * missed + [0.5] * (10 - missed) for missed in n_missed]
     end = {"sweep": {str(k): neutral + 0.01 * (k == 3) for k in (1, 2, 3, 4)}, "inferred": 0.1, "same_on_average": 0.1}
     plain = {"set": "corel5k", "method": method, "seed": seed, "curve": 3 * [point], "cpu_seconds": 1.0}
@@ -171,7 +171,10 @@ def test_verdicts_follow_the_figures(verdicts):
     """The paper's recipe is judged, by either treatment; the closed form beside it is not."""
     level = {"paper": (0.02, 0.08), "evb": (0.9, 0.9), "cs_rr": (0.05, 0.07), "codes": (0.02, 0.08)}
     runs = [made_up_run(m, s, a + 0.001 * s, b + 0.001 * s) for m, (a, b) in level.items() for s in range(5)]
+    runs += [made_up_run("cs_miml", s, 0.5, 0.5, own=0.01) for s in range(5)]
     found = verdicts(learning=runs)
+    assert found["CS-BPCA-GP beats CS-MIML, neutral"] == "does not hold"
+    assert found["CS-BPCA-GP beats CS-MIML, each by its own decoder"] == "holds"
     assert found["CS-BPCA-GP beats CS-RR, neutral"] == "does not hold"
     assert found["CS-BPCA-GP beats CS-RR, lifted"] == "holds"
     assert found["the average number of labels is the best to recover"] == "holds"

@@ -6,7 +6,7 @@ methods of a seed share rows, start and random code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import process_time
@@ -30,6 +30,7 @@ from labelwise.studies.simulate import Answerer
 
 RATE = 0.5  # codes per label
 TREATMENTS = NEUTRAL, LIFTED = "neutral", "lifted"  # how labels are ranked, the same for every method
+OWN = "own"  # CS-MIML alone has a decoder that is neither
 LABEL_COUNTS = (1, 2, 3, 4, 6, 8, 13, 20)  # recovered per item, in figure 4; 3, 2 and 13 are the sets' averages
 PERIODS = (1, 10, 50)  # answers between two searches of hyper-parameters, in figure 2
 OTHER_RATES = (0.1, 0.25)
@@ -140,9 +141,11 @@ def ranking(beliefs: Any, treatment: str) -> FloatArray:
     """(n, q) what labels are ranked by, with one treatment for all methods.
 
     Neutral: the paper's l1 decoder for codes, probabilities for classifiers. Lifted: `lift` of what every label is
-    expected to be, by the linear decoder for codes, by probabilities for classifiers.
+    expected to be, by the linear decoder for codes, by probabilities for classifiers. Own: what the model ranks by.
     """
     has_codes = hasattr(beliefs, "scores")
+    if treatment == OWN:
+        return beliefs.ranking()
     if treatment == NEUTRAL:
         return beliefs.scores("lasso") if has_codes else beliefs.probabilities()
     return lift(beliefs.scores("linear") if has_codes else beliefs.probabilities())
@@ -163,10 +166,10 @@ def macro(sets: BoolArray, truth: BoolArray) -> float:
     return over_known.value * (truth.shape[1] - over_known.left_out) / truth.shape[1]
 
 
-def scores_of(beliefs: LabelPosterior, parts: PoolSplit) -> Outcome:
+def scores_of(beliefs: LabelPosterior, parts: PoolSplit, treatments: Sequence[str] = TREATMENTS) -> Outcome:
     """Macro-F1 of the top labels, as many as the set has on average, by each treatment; micro-F1 by the neutral one."""
     counts = np.full(beliefs.n_items, max(1, round(parts.cardinality)))
-    sets = {treatment: top_sets(ranking(beliefs, treatment), counts) for treatment in TREATMENTS}
+    sets = {treatment: top_sets(ranking(beliefs, treatment), counts) for treatment in treatments}
     scores = {treatment: macro(each, parts.truth) for treatment, each in sets.items()}
     return scores | {"micro": micro_f1(sets[NEUTRAL], parts.truth)}
 
@@ -217,6 +220,7 @@ def campaign_run(
     """Figures 3 to 7: macro-F1 by both treatments at seven times of a campaign, and more at the end."""
     parts = split_pool(load_unit_rows(file, name, n_labels=n_labels), seed)
     made = METHODS[method]
+    treatments = (*TREATMENTS, OWN) if method == "cs_miml" else TREATMENTS
     curve: list[Outcome] = []
     began = process_time()
     campaign = Campaign(
@@ -225,7 +229,8 @@ def campaign_run(
     for asked in asked_at_sixths(campaign, parts, made.batch, queries):
         beliefs = campaign.believe(parts.test.X)
         n_targets = beliefs.target_weights().size if hasattr(beliefs, "target_weights") else np.nan
-        curve.append({"queries": asked, "rate": n_targets / parts.test.n_labels, **scores_of(beliefs, parts)})
+        scores = scores_of(beliefs, parts, treatments)
+        curve.append({"queries": asked, "rate": n_targets / parts.test.n_labels, **scores})
     return {"curve": curve, "cpu_seconds": process_time() - began, **at_the_end(beliefs, parts)}
 
 
