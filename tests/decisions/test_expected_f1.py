@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import labelwise as lw
-from labelwise.decisions import base, expected_f1, score_sets
+from labelwise.decisions import base, expected_f1, score_sets, streamed
+from labelwise.numerics.counter_random import uniforms
 from labelwise.numerics.expected_f1 import logit_codes
 from labelwise.posterior import IgnorantPosterior, LabelPosterior, MarginalPosterior
 
@@ -141,14 +142,11 @@ def test_macro_statistics_equal_the_naive_formula_on_the_same_draws(monkeypatch,
     posterior = beliefs(n=20, q=3)
     rule = ExpectedF1(method="samples", n_samples=5, random_state=11)
     p, drawn = posterior.probabilities(), []
-    size = min(20, entries // 15)
-    for number, start in enumerate(range(0, 20, size)):
-        rng = np.random.Generator(np.random.Philox(key=np.array([11, number], dtype=np.uint64)))
-        block = p[start : start + size]
-        drawn.append(rng.random((5, *block.shape)) < block)
-    y = np.concatenate(drawn, axis=1)  # (s, n, q), all draws kept
+    for t in range(5):
+        drawn.append(uniforms(0, *p.shape, seed=11, sample=t, kind=streamed.LABEL_DRAWS) < p)
+    y = np.array(drawn)  # (s, n, q), all draws kept
     result = rule.decide_scored(posterior)
-    codes = logit_codes(p, expected_f1.CUTS, expected_f1.CUT_REACH)
+    codes = logit_codes(p, streamed.CUTS, streamed.CUT_REACH)
     for j in range(3):
         values = []
         for cut in np.unique(codes[:, j]):
@@ -156,6 +154,31 @@ def test_macro_statistics_equal_the_naive_formula_on_the_same_draws(monkeypatch,
             values.append(np.mean([2 * (t & chosen).sum() / max(t.sum() + chosen.sum(), 1) for t in y[:, :, j]]))
         assert result.expected[j] == pytest.approx(max(values), rel=1e-12)
         np.testing.assert_array_equal(result.sets[:, j], codes[:, j] <= np.unique(codes[:, j])[np.argmax(values)])
+
+
+@pytest.mark.parametrize("method", ["independent", "samples"])
+def test_a_grid_of_thresholds_is_searched_as_printed(method):
+    posterior = beliefs(n=40, q=4)
+    p = posterior.probabilities()
+    result = ExpectedF1(method=method, n_samples=7, thresholds=20, beta=1.5).decide_scored(posterior)
+    y = np.array([uniforms(0, *p.shape, seed=0, sample=t, kind=streamed.LABEL_DRAWS) < p for t in range(7)])
+    for j in range(4):
+        values, grid = [], np.arange(20) / 20
+        for threshold in grid:
+            chosen = p[:, j] > threshold
+            if method == "independent":
+                values.append(score_sets(posterior, p > threshold, beta=1.5).expected[j])
+            else:
+                found = [3.25 * (t & chosen).sum() / max(2.25 * t.sum() + chosen.sum(), 1) for t in y[:, :, j]]
+                values.append(np.mean(found))
+        assert result.expected[j] == pytest.approx(max(values), rel=1e-9)
+        np.testing.assert_array_equal(result.sets[:, j], p[:, j] > grid[len(grid) - 1 - np.argmax(values[::-1])])
+
+
+@pytest.mark.parametrize(("average", "thresholds"), [("macro", 1), ("macro", 10**5), ("samples", 20)])
+def test_thresholds_that_are_none(average, thresholds):
+    with pytest.raises(ValueError, match='thresholds must be None or between 2 and 65536, with average="macro"'):
+        ExpectedF1(average, thresholds=thresholds).decide(beliefs(n=12, q=2))
 
 
 @pytest.mark.parametrize("average", ["macro", "samples"])

@@ -5,7 +5,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from labelwise.decisions import ClassMass, ExpectedF1, LabelTally, base, score_sets
+from labelwise.data import make_drifting_stream
+from labelwise.decisions import ClassMass, ExpectedF1, LabelTally, SampleTally, base, score_sets, streamed
+from labelwise.models import OnlineBayes
 from labelwise.posterior import MarginalPosterior
 
 
@@ -94,3 +96,60 @@ def test_flat_labels_are_left_out_unless_the_learnt_ones_are_named():
     tally.add(MarginalPosterior(p))
     assert tally.expected_f1().decide(MarginalPosterior(p)).any(axis=0).tolist() == [False, True]
     assert tally.expected_f1(known_labels=[True, True]).decide(MarginalPosterior(p))[:, 0].all()
+
+
+# -- by posterior samples ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def online():
+    data = make_drifting_stream(400, 6, random_state=0)
+    return OnlineBayes(random_state=0).fit(data.X[:250], data.Y[:250]).posterior(data.X[250:])
+
+
+@pytest.mark.parametrize("thresholds", [None, 20])
+@pytest.mark.parametrize("sizes", [(150,), (1, 70, 0, 79)])
+def test_samples_on_a_stream_are_those_of_the_whole_batch(online, thresholds, sizes, monkeypatch):
+    """The draws of weights and of labels do not depend on how the items are cut into batches and blocks."""
+    known = np.array([True, True, False, True, True, True])
+    options = {"thresholds": thresholds, "random_state": 3}
+    whole = ExpectedF1(method="samples", n_samples=4, known_labels=known, beta=2.0, **options).decide_scored(online)
+    monkeypatch.setattr(streamed, "SAMPLE_ENTRIES", 4 * 6 * 16)  # blocks of sixteen items
+    tally, ends = SampleTally(6, 4, **options), np.cumsum([0, *sizes])
+    batches = [online.rows(slice(start, stop)) for start, stop in pairwise(ends)]
+    for batch in batches:
+        tally.add(batch)
+    cuts = tally.expected_f1(2.0, known)
+    np.testing.assert_array_equal(np.vstack([cuts.decide(batch) for batch in batches]), whole.sets)
+    np.testing.assert_array_equal(cuts.expected, whole.expected)
+    assert tally.n_items == 150 and whole.sets[:, known].any() and not whole.sets[:, 2].any()
+
+
+def test_sampled_curves_are_the_naive_formula(online):
+    """Equation (7) of the paper, the factor 2 restored, with draws of weights made by the model itself."""
+    tally = SampleTally(6, 3, thresholds=20, random_state=5)
+    tally.add(online)
+    p = online.probabilities()
+    drawn = online.sample_probabilities(3, streamed.block_generator(5, streamed.SHARED_BLOCK))
+    y = [streamed.uniforms(0, *p.shape, seed=5, sample=t, kind=streamed.LABEL_DRAWS) < drawn[t] for t in range(3)]
+    for place, threshold in enumerate(np.arange(20)[::-1] / 20):
+        chosen = p > threshold
+        f1 = [2 * (t & chosen).sum(0) / np.maximum(t.sum(0) + chosen.sum(0), 1) for t in y]
+        np.testing.assert_allclose(tally.curves()[:, place], np.mean(f1, axis=0), rtol=1e-12)
+
+
+def test_flat_labels_are_given_to_nobody_unless_known():
+    p = np.column_stack([np.full(60, 0.01), np.linspace(0.001, 0.04, 60)])  # both below the least threshold but 0
+    tally = SampleTally(2, 5, thresholds=20)
+    tally.add(MarginalPosterior(p))
+    assert tally.expected_f1().decide(MarginalPosterior(p)).sum(0).tolist() == [0, 60]
+    assert tally.expected_f1(known_labels=[True, True]).decide(MarginalPosterior(p)).sum(0).tolist() == [60, 60]
+
+
+def test_sample_tallies_that_cannot_be():
+    with pytest.raises(ValueError, match="n_samples must be positive and random_state not negative, got 0 and 0"):
+        SampleTally(2, 0)
+    with pytest.raises(ValueError, match="thresholds must be None or between 2 and 65536, got 1"):
+        SampleTally(2, thresholds=1)
+    with pytest.raises(ValueError, match="the batch has 1 labels, the tally was begun with 2"):
+        SampleTally(2).add(MarginalPosterior(np.array([[0.5]])))

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import kstest
 
-from labelwise.numerics.counter_random import philox, standard_normals
+from labelwise.numerics.counter_random import philox, standard_normals, uniforms
 
 MASK = 0xFFFFFFFF
 
@@ -53,3 +53,12 @@ def test_a_number_does_not_depend_on_its_company():
     some = np.array([99, 3, 50])
     np.testing.assert_array_equal(standard_normals(some, 37, seed=5, sample=2, kind=1), whole[some])
     np.testing.assert_array_equal(standard_normals(some, 10, seed=5, sample=2, kind=1), whole[some, :10])
+
+
+def test_uniform_numbers_by_their_address():
+    u = uniforms(2**33 + 7, 3, 6, seed=2**40 + 5, sample=4, kind=9)
+    key = words((2**40 + 5) & MASK, (2**40 + 5) >> 32)
+    row = 2**33 + 8
+    plain = [philox(words(group, row & MASK, (row >> 32) ^ (9 << 24), 4), key) for group in (0, 1)]
+    np.testing.assert_array_equal(u[1], np.array([int(word) for four in plain for word in four][:6]) / 2.0**32)
+    assert kstest(uniforms(0, 500, 40, seed=1, sample=0, kind=9).ravel(), "uniform").pvalue > 1e-3

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labelwise.numerics.expected_f1 import (
-    best_cuts,
     best_prefixes,
     best_sampled_prefixes,
+    cut_scores,
     expected_scores,
+    highest,
     quadrature,
 )
 
@@ -200,7 +201,7 @@ def test_cuts_equal_the_naive_formula(beta, empty):
     drawn[:, :, 2] = False
     hits = np.array([[np.bincount(code[drawn[t, :, j], j], minlength=groups) for j in range(q)] for t in range(s)])
     count = np.array([np.bincount(code[:, j], minlength=groups) for j in range(q)])
-    taken, expected = best_cuts(hits, count, beta, empty)
+    taken, expected = highest(cut_scores(hits, count, beta, empty))
     for j in range(q):
         naive = []
         for cut in range(groups + 1):

@@ -1,4 +1,4 @@
-"""Normal numbers that are a function of their address: any of them can be made again without those before it.
+"""Random numbers that are a function of their address: any of them can be made again without those before it.
 
 Philox4x32-10 (Salmon, Moraes, Dror & Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011). A draw of the
 weights of a model then needs no memory. The weight of feature j and label c in sample t is the same whenever, and in
@@ -30,6 +30,20 @@ def philox(counter: Any, key: Any) -> tuple[int, int, int, int]:
         k0 = (k0 + np.uint64(0x9E3779B9)) & LOW
         k1 = (k1 + np.uint64(0xBB67AE85)) & LOW
     return c0, c1, c2, c3
+
+
+@numba.njit(nogil=True, cache=True)
+def fill_uniforms(out: Any, first: int, kind: int, sample: int, seed: int) -> None:
+    """out (m, q): uniform numbers from 0 up to 1 at the addresses (seed, kind, sample, first + i, c)."""
+    word = np.uint64(seed)
+    key = (word & LOW, word >> HALF)
+    for i in range(out.shape[0]):
+        row = np.uint64(first + i)
+        high = (row >> HALF) ^ (np.uint64(kind) << np.uint64(24))
+        for group in range((out.shape[1] + 3) // 4):
+            words = philox((np.uint64(group), row & LOW, high, np.uint64(sample)), key)
+            for c in range(4 * group, min(4 * group + 4, out.shape[1])):
+                out[i, c] = words[c - 4 * group] / 2.0**32
 
 
 @numba.njit(nogil=True, cache=True)
@@ -65,4 +79,18 @@ def standard_normals(
     """
     out = np.empty((len(rows), n_columns), dtype=np.float32)
     fill_normals(out, np.asarray(rows, dtype=np.int64), kind, sample, np.uint64(seed))
+    return out
+
+
+def uniforms(
+    first: int, n_rows: int, n_columns: int, *, seed: int, sample: int, kind: int
+) -> npt.NDArray[np.float64]:
+    """(n_rows, n_columns) uniform numbers, those of row `first` and of the rows behind it.
+
+    >>> part = uniforms(5, 1, 3, seed=1, sample=0, kind=0)
+    >>> bool(np.array_equal(part, uniforms(4, 2, 3, seed=1, sample=0, kind=0)[1:]))
+    True
+    """
+    out = np.empty((n_rows, n_columns))
+    fill_uniforms(out, first, kind, sample, np.uint64(seed))
     return out

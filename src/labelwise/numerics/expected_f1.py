@@ -141,10 +141,8 @@ def sampled_scores(sets: BoolArray, drawn: BoolArray, beta: float, empty_score: 
     return np.asarray(score.mean(axis=0))
 
 
-def best_cuts(
-    hits: IntegerArray, count: FloatArray, beta: float, empty_score: float
-) -> tuple[IntegerArray, FloatArray]:
-    """How many leading groups of each label to choose, and the mean F over samples, from counts alone.
+def cut_scores(hits: IntegerArray, count: FloatArray, beta: float, empty_score: float) -> FloatArray:
+    """(q, g + 1) mean F over samples where nothing, the first group, the first two, ... of each label are chosen.
 
     Zhang, Graepel & Herbrich, AISTATS 2010, section 4.3, with the factor 2 of F1 restored. Positives above the cut and
     positives at all per sample, and entries above the cut: nothing else of the samples is needed.
@@ -166,10 +164,13 @@ def best_cuts(
             (1 + B) * hits_above / np.maximum(size + B * hits_above[:, -1:], 1e-300)
         )  # found is 0 where the other is
         nothing += hits_above[:, -1] == 0
-    score = np.concatenate([empty_score * nothing[:, None], total], axis=1) / len(hits)  # (q, g + 1)
-    best = score.max(1)
-    taken = (score >= best[:, None] * (1 - GAIN)).argmax(1)  # the first, and so the smallest, of the best
-    return taken, best
+    return np.concatenate([empty_score * nothing[:, None], total], axis=1) / len(hits)
+
+
+def highest(scores: FloatArray) -> tuple[IntegerArray, FloatArray]:
+    """Where the highest score of each row is, and the score; of equals the first, and so the smallest set."""
+    best = scores.max(1)
+    return (scores >= best[:, None] * (1 - GAIN)).argmax(1), best
 
 
 def best_sampled_prefixes(
@@ -351,13 +352,18 @@ class Groups:
         there = self.count > 0
         highest = np.where(there, self.probability, 0.0).max(axis=1, initial=0.0)
         lowest = np.where(there, self.probability, 1.0).min(axis=1, initial=1.0)
-        return (highest - lowest <= FLAT * highest) & (highest < 0.5)
+        return is_flat(lowest, highest)
 
     def count_of(self, sets: BoolArray) -> FloatArray:
         """(q, g) how many of a group's items are in the given (n, q) sets."""
         found = np.zeros_like(self.count)
         add_counts(self.code, sets, found)
         return found
+
+
+def is_flat(lowest: FloatArray, highest: FloatArray) -> BoolArray:
+    """Whether the least and the largest probability of a label are the same, to six digits, and below one half."""
+    return (highest - lowest <= FLAT * highest) & (highest < 0.5)
 
 
 def rank_groups(p: FloatArray) -> Groups:
@@ -385,6 +391,15 @@ def logit_codes(p: FloatArray, n_bins: int, reach: float) -> IntegerArray:
     codes = np.empty(p.shape, dtype=np.uint8 if n_bins <= 256 else np.uint16)
     _logit_codes(p, n_bins, reach, codes)
     return codes
+
+
+def threshold_codes(p: FloatArray, n: int) -> IntegerArray:
+    """The bin of each probability between n equal thresholds 0, 1/n, ...: bin 0 is above the highest of them.
+
+    >>> threshold_codes(np.array([[1.0, 0.76, 0.75, 0.3, 0.0]]), 4)
+    array([[0, 0, 1, 2, 3]], dtype=uint8)
+    """
+    return np.minimum(n - np.ceil(n * p), n - 1).astype(np.uint8 if n <= 256 else np.uint16)
 
 
 def bin_groups(codes: IntegerArray, sums: FloatArray, counts: FloatArray) -> Groups:
