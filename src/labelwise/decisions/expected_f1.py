@@ -162,9 +162,7 @@ class ExpectedF1:
             taken, expected = without_flat(groups, taken, expected, empty)
         return groups.sets(taken), expected
 
-    def _best_above_thresholds(
-        self, groups: Groups, thresholds: int, empty: float
-    ) -> tuple[IntegerArray, FloatArray]:
+    def _best_above_thresholds(self, groups: Groups, thresholds: int, empty: float) -> tuple[IntegerArray, FloatArray]:
         p, above = groups.probability, np.arange(1, thresholds + 1)[::-1] / thresholds  # from nothing to all
         sizes = np.stack([(p > threshold).sum(1) for threshold in [*above, 0.0]], axis=1)  # (q, thresholds + 1)
         chosen = [np.where(np.arange(p.shape[1]) < size[:, None], groups.count, 0.0) for size in sizes.T]

@@ -31,6 +31,7 @@ NO_CODES = np.empty((0, 0), dtype=np.uint16)
 CUTS, CUT_REACH = 256, 12.0  # candidate thresholds of the sampled rule, equal steps of the logit
 SAMPLE_ENTRIES = 2**22  # draws of so many (sample, item, label) entries are held at a time
 SHARED_BLOCK = 2**64 - 1  # in place of a block's number: draws that all blocks share
+LOGIT_BINS = partial(logit_codes, n_bins=BINS, reach=BIN_REACH)
 LABEL_DRAWS = 9  # kind of the numbers that turn drawn probabilities into drawn labels
 
 
@@ -65,7 +66,7 @@ class LabelTally:
         p = checked(posterior.probabilities())
         if p.shape[1] != len(self._sums):
             raise ValueError(f"the batch has {p.shape[1]} labels, the tally was begun with {len(self._sums)}")
-        add_to_bins(logit_codes(p, BINS, BIN_REACH), p, self._sums, self._counts)
+        add_to_bins(LOGIT_BINS(p), p, self._sums, self._counts)
         self.n_items += len(p)
 
     def expected_f1(self, beta: float = 1.0, known_labels: npt.ArrayLike | None = None) -> StreamedCuts:
@@ -207,7 +208,9 @@ def block_generator(seed: int, number: int) -> np.random.Generator:
 
 
 class StreamedCuts:
-    """Cuts chosen by a `LabelTally` or a `SampleTally`; shows each label's items down to its cut, batch after batch, in the same order.
+    """Cuts chosen by a `LabelTally` or a `SampleTally`; shows each label's items down to its cut.
+
+    Batches come in the same order as they were counted.
 
     Attributes
     ----------
@@ -229,7 +232,7 @@ class StreamedCuts:
         cut: IntegerArray,
         inside: IntegerArray,
         expected: FloatArray,
-        code: Callable[[FloatArray], IntegerArray] = partial(logit_codes, n_bins=BINS, reach=BIN_REACH),
+        code: Callable[[FloatArray], IntegerArray] = LOGIT_BINS,
     ) -> None:
         self.expected, self.code = expected, code
         self._cut, self._left = cut, inside.copy()  # bins taken whole; items yet to be taken of the bin at the cut

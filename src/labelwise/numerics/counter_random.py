@@ -82,9 +82,7 @@ def standard_normals(
     return out
 
 
-def uniforms(
-    first: int, n_rows: int, n_columns: int, *, seed: int, sample: int, kind: int
-) -> npt.NDArray[np.float64]:
+def uniforms(first: int, n_rows: int, n_columns: int, *, seed: int, sample: int, kind: int) -> npt.NDArray[np.float64]:
     """(n_rows, n_columns) uniform numbers, those of row `first` and of the rows behind it.
 
     >>> part = uniforms(5, 1, 3, seed=1, sample=0, kind=0)

@@ -27,10 +27,10 @@ SUFFIXES = [(suffix, packed) for suffix in BY_SUFFIX for packed in ("", ".gz", "
 def test_round_trip_of_every_suffix(tmp_path, assert_same, suffix, packed, sparse):
     if suffix == ".xlsx":
         pytest.importorskip("openpyxl", reason="needs the extra spreadsheets")
-    is_xmc, is_arff = BY_SUFFIX[suffix] is xmc, suffix == ".arff"
-    data, path = sample(sparse, named=not is_xmc), tmp_path / f"set{suffix}{packed}"
+    of_numbers, is_arff = BY_SUFFIX[suffix] is xmc or suffix == ".dat", suffix == ".arff"
+    data, path = sample(sparse, named=not of_numbers), tmp_path / f"set{suffix}{packed}"
     write(data, path)
-    options = {} if is_xmc or is_arff else {"label_names": data.label_names, "items": []}
+    options = {} if of_numbers or is_arff else {"label_names": data.label_names, "items": []}
     assert_same(read(path, **options), data)
 
 
@@ -68,6 +68,7 @@ def test_every_format_has_its_name(tmp_path, assert_same):
         "xlsx",
         "datasets",
         "spacy",
+        "rcv1",
     ]
     data = sample(False, True)
     for name in ("arff", "meka", "shards"):

@@ -34,6 +34,7 @@ BUILT_IN: dict[str, ModuleType] = {
     "xlsx": LateModule("labelwise.data.formats.xlsx"),
     "datasets": datasets,
     "spacy": LateModule("labelwise.data.formats.spacy"),
+    "rcv1": LateModule("labelwise.data.formats.rcv1"),
 }
 BY_NAME = Registry(BUILT_IN, "labelwise.formats", lambda entry: entry.load())  # each a module
 NAME_BY_SUFFIX = {
@@ -48,6 +49,7 @@ NAME_BY_SUFFIX = {
     ".xmc": "xmc",
     ".libsvm": "xmc",
     ".svm": "xmc",
+    ".dat": "rcv1",
 }
 BY_SUFFIX = {suffix: BY_NAME[name] for suffix, name in NAME_BY_SUFFIX.items()}
 STREAMS: Mapping[str, tuple[Any, Any]] = {  # format to its stream and the options of that
@@ -80,8 +82,8 @@ def read(
     Parameters
     ----------
     path : path of the file, or of a folder of shards; or a pandas.DataFrame
-    format : "arff", "mulan", "meka", "xmc", "csv", "jsonl", "parquet", "xlsx", "shards", "datasets" or "spacy"; by
-        default the suffix decides
+    format : "arff", "mulan", "meka", "xmc", "csv", "jsonl", "parquet", "xlsx", "shards", "datasets", "spacy" or
+        "rcv1"; by default the suffix decides
     embed : an encoder of the column `text`: "minilm", "package.module:name", or an object with `encode`, see
         docs/features.md
     embeddings : vectors of the items: an array in their order, the path of a .npy, .npz or .parquet file, or the name

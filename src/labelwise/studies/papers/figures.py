@@ -38,19 +38,30 @@ VERDICT_COLOURS: dict[Verdict, str] = {
     "not shown": "#d9d9d9",
     "does not hold": "#b5482f",
 }
-THRESHOLD_TICKS = (0.001, 0.01, 0.1, 0.5, 0.9)
-LINE_STYLES = {  # colour and line; as published is dashed
+THRESHOLD_TICKS = (0, 0.25, 0.5, 0.75, 1)
+LINE_STYLES = {  # colour and line; as published is dashed, and so is what is drawn beside a rule
+    "coupled, class mass": (PALETTE[0], "-"),
+    "coupled, 5 samples": (PALETTE[0], "--"),
+    "independent, class mass": (PALETTE[1], "-"),
+    "independent, 5 samples": (PALETTE[1], "--"),
+    "PA, own thresholds": (PALETTE[2], "-"),
+    "PA, the SVM's thresholds": (PALETTE[2], "--"),
+    "PA, class mass": (PALETTE[2], ":"),
+    "SVM, own thresholds": (GREY, "-"),
+    "SVM, class mass": (GREY, ":"),
+    "score noise 1, class mass": (PALETTE[4], "-"),
     "coupled": (PALETTE[0], "-"),
     "coupled, as published": (PALETTE[0], "--"),
-    "independent": (PALETTE[1], "-"),
     "independent, as published": (PALETTE[1], "--"),
     "passive-aggressive": (PALETTE[2], "-"),
-    "SGD": (PALETTE[3], "-"),
+    "scikit-learn's PA": (PALETTE[2], ":"),
     "SVM": (GREY, "-"),
     "as published": (PALETTE[0], "--"),
     "score noise 1, local bias variance 1": (PALETTE[0], "-"),
     "believed": (PALETTE[4], "-"),
     "real": (PALETTE[0], "-"),
+    "5 samples": (PALETTE[4], "-"),
+    "exact": (PALETTE[4], "--"),
     "believed, as published": (PALETTE[4], "--"),
     "real, as published": (PALETTE[0], "--"),
 }
@@ -129,13 +140,13 @@ def draw_scatter(x: Sequence[float], y: Sequence[float], x_label: str, y_label: 
 
 @dataclass(frozen=True)
 class CurvePanel:
-    """Lines over common axes: numbers of rows on a logarithmic scale, or thresholds on that of the log-odds."""
+    """Lines over common axes: numbers of rows on a logarithmic scale, or thresholds."""
 
     title: str
     lines: Sequence[Line]
     x_label: str = "training rows"
     y_label: str = ""
-    x_scale: Literal["log", "logit"] = "log"
+    x_scale: Literal["log", "linear"] = "log"
     y_scale: Literal["linear", "log"] = "linear"
 
 
