@@ -213,7 +213,7 @@ def label_counts(runs: Runs) -> Exhibit:
         inferred[name] = of.minus(of, "inferred", "same_on_average")
         shown = [Cell(f"{mean[count]:.3f}" if count in mean else "", bold=count == best) for count in LABEL_COUNTS]
         rows.append((f"{name} (average {average})", shown))
-        values = of.array(lambda run, counts=counts: [run["sweep"][str(count)] for count in counts])
+        values = np.array([of.values(("sweep", str(count))) for count in counts]).T  # (runs, counts)
         drawn = draw_lines([Line(name, np.array(counts, dtype=float), values)], "labels recovered per item", "macro-F1")
         pictures.append(picture(f"csbpca-sparsity-{name}", drawn, f"{name}.", f"Macro-F1 by sparsity, {name}"))
     says = "the average number of labels is the best to recover"
@@ -372,6 +372,10 @@ def _end(measure: str) -> Measure:
     return ("curve", -1, measure)
 
 
+def _curve(measure: str) -> Measure:
+    return lambda run: [point[measure] for point in run["curve"]]
+
+
 def _area(measure: str, part: slice = slice(None)) -> Measure:
     """The mean over the curve, or over a part of it."""
     return lambda run: float(np.mean([point[measure] for point in run["curve"][part]]))
@@ -442,9 +446,9 @@ def _pictures(groups: Mapping[str, Mapping[str, Runs]], file: str) -> list[Pictu
     for name, each in groups.items():
         for treatment in (NEUTRAL, LIFTED):
             lines = [
-                Line(words, of.array(lambda run: [point["queries"] for point in run["curve"]])[0].astype(float), values)
+                Line(words, of.array(_curve("queries"))[0].astype(float), values)
                 for words, of in each.items()
-                for values in [of.array(lambda run, t=treatment: [point[t] for point in run["curve"]])]
+                for values in [of.array(_curve(treatment))]
             ]
             what = f"{name}, {treatment}"
             caption = f"{what}. Mean over {len(lines[0].values)} runs, band: one standard error."
