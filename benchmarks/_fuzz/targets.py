@@ -379,7 +379,7 @@ def arrow_targets() -> list[Target]:
 
 
 def shard_targets() -> list[Target]:
-    from labelwise.data.sharded import open_shard
+    from labelwise.data.shard_files import open_shard
 
     def first(path: Path) -> None:
         shard = open_shard(path)

@@ -15,7 +15,7 @@ from labelwise.data import FormatError, open_stream, read, read_answers
 from labelwise.data.cooccurrence import read_cooccurrence
 from labelwise.data.formats.shards import read as read_shards
 from labelwise.data.reading import check_archive
-from labelwise.data.sharded import open_shard
+from labelwise.data.shard_files import open_shard
 
 DIGITS = "1" * 5000
 NESTED = "[" * 100_000
@@ -154,9 +154,24 @@ def test_a_number_of_very_many_digits_is_read_in_no_time(file):
 @pytest.mark.parametrize("column", [999_999_999, -5])
 def test_a_sparse_shard_whose_columns_lie_outside(tmp_path, column):
     parts = {"format": np.array("csr"), "shape": np.array([2, 2]), "data": np.ones(2), "indptr": np.array([0, 1, 2])}
-    np.savez(tmp_path / "x.npz", indices=np.array([0, column]), _is_array=np.array(True), **parts)
+    np.savez_compressed(tmp_path / "x.npz", indices=np.array([0, column]), _is_array=np.array(True), **parts)
     with pytest.raises(FormatError, match=r"x\.npz: this is not a whole \.npz file"):
         open_shard(tmp_path / "x.npz")  # it ended the process when rows were read
+    np.savez(tmp_path / "mapped.npz", indices=np.array([0, column]), _is_array=np.array(True), **parts)
+    shard = open_shard(tmp_path / "mapped.npz")
+    assert shard.rows([0]).toarray().tolist() == [[1, 0]]
+    with pytest.raises(FormatError, match=rf"mapped\.npz: a row has an entry in column {column}, but there are 2"):
+        shard.rows(slice(None))
+
+
+@pytest.mark.parametrize(
+    "part", [{"indptr": np.array([0, 2, 1])}, {"data": np.array([{}, {}])}, {"indptr": np.ones(3)}]
+)
+def test_a_sparse_shard_that_is_not_mapped_as_it_is_not_in_order(tmp_path, part):
+    parts = {"format": np.array("csr"), "shape": np.array([2, 2]), "data": np.ones(2), "indptr": np.array([0, 1, 2])}
+    np.savez(tmp_path / "x.npz", indices=np.array([0, 1]), _is_array=np.array(True), **parts | part)
+    with pytest.raises(FormatError, match=r"x\.npz: this is not a whole \.npz file"):
+        open_shard(tmp_path / "x.npz")
 
 
 def test_an_archive_whose_part_begins_before_it(file):

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
 from labelwise.data import FormatError, ShardedFeatures
-from labelwise.data.sharded import FileShard
+from labelwise.data.shard_files import FileShard
 from labelwise.records import LabelData
 
 CUTS = (0, 4, 5, 12)
@@ -30,8 +30,8 @@ def write_shards(folder, X, kind):
             np.save(path, rows)
         elif kind == "npz":
             np.savez(path, X=rows)
-        elif kind == "npz sparse":
-            sp.save_npz(path, sp.csr_array(rows))
+        elif kind in ("npz sparse", "npz sparse, mapped"):
+            sp.save_npz(path, sp.csr_array(rows), compressed=kind == "npz sparse")
         elif kind == "parquet":
             pq.write_table(pa.table({f"f{j}": rows[:, j] for j in range(3)}), path, row_group_size=2)
         elif kind == "parquet lists":
@@ -43,7 +43,7 @@ def dense(rows):
     return rows.toarray() if sp.issparse(rows) else rows
 
 
-KINDS = ["npy", "npz", "npz sparse", "parquet", "parquet lists"]
+KINDS = ["npy", "npz", "npz sparse", "npz sparse, mapped", "parquet", "parquet lists"]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -53,7 +53,7 @@ def test_rows_are_those_of_the_array(tmp_path, kind, dtype):
     shards = ShardedFeatures.open(write_shards(tmp_path, X, kind))
     assert shards.shape == (12, 3) and len(shards) == 12
     assert shards.dtype == dtype
-    assert shards.is_sparse == (kind == "npz sparse")
+    assert shards.is_sparse == kind.startswith("npz sparse")
     for rows in (slice(None), slice(3, 9), slice(1, 12, 4), slice(5, 5), [11, 0, 4, 4], [], X[:, 0] > 0, np.array([7])):
         got = shards[rows]
         assert got.dtype == dtype
@@ -116,6 +116,40 @@ def test_label_data_takes_shards(tmp_path):
 def test_they_are_not_turned_into_an_array_by_accident():
     with pytest.raises(TypeError, match=r"3 × 2 features are in shards .* X\[rows\]"):
         np.asarray(ShardedFeatures.of(np.ones((3, 2))))
+
+
+@pytest.mark.parametrize("kinds", [("npy", "npz sparse, mapped"), ("npz sparse", "npy"), ("npy", "parquet")])
+def test_columns_of_other_shards_stand_beside(tmp_path, kinds):
+    X, more = whole(np.float32), np.random.default_rng(1).random((12, 3)).astype(np.float32).round()
+    for name, rows, kind in (("left", X, kinds[0]), ("right", more, kinds[1])):
+        (tmp_path / name).mkdir()
+        write_shards(tmp_path / name, rows, kind)
+    left, right = (ShardedFeatures.open(sorted((tmp_path / name).iterdir())) for name in ("left", "right"))
+    right = ShardedFeatures((*right.shards[1:], right.shards[0]))  # cut elsewhere
+    both, expected = left.with_columns(right), np.hstack([X, more[[*range(4, 12), *range(4)]]])
+    assert both.shape == (12, 6) and both.dtype == np.float32
+    assert both.is_sparse == any("sparse" in kind for kind in kinds)
+    for rows in (slice(None), slice(3, 9), [11, 0, 4, 4], X[:, 0] > 0, []):
+        assert_array_equal(dense(both[rows]), expected[np.array(rows, int) if isinstance(rows, list) else rows])
+    assert_array_equal(dense(pickle.loads(pickle.dumps(both))[[7]]), expected[[7]])
+
+
+def test_columns_are_taken_without_the_files_of_others(tmp_path):
+    X = whole()
+    write_shards(tmp_path, X, "npy")
+    files = sorted(tmp_path.iterdir())
+    wide = ShardedFeatures.open(files).with_columns(ShardedFeatures.of(X[:7], X[7:]))
+    for columns in (slice(1, 4), slice(0, 6, 2), slice(2, 2), [5, 0], [0, 1], slice(4, 6)):
+        assert_array_equal(wide[:, columns][:], np.hstack([X, X])[:, columns])
+        assert_array_equal(wide[:, columns][[8, 1]], np.hstack([X, X])[[8, 1]][:, columns])
+    for file in files:
+        file.unlink()
+    assert_array_equal(wide[:, 3:5][:], X[:, :2])
+    assert_array_equal(wide.read_columns(4, 6).toarray(), X[:, 1:])
+    with pytest.raises(IndexError, match="take columns of all rows"):
+        wide[:3, :3]
+    with pytest.raises(ValueError, match="there are 12 rows, but 3 of the new columns"):
+        wide.with_columns(ShardedFeatures.of(X[:3]))
 
 
 # ---- errors ----

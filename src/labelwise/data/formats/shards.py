@@ -16,7 +16,8 @@ from labelwise.data.errors import UNREADABLE, FormatError
 from labelwise.data.formats.parquet import pyarrow
 from labelwise.data.formats.table.labels import matrix_of_tags
 from labelwise.data.reading import check_archive, read_names, text_lines
-from labelwise.data.sharded import SUFFIXES, ShardedFeatures
+from labelwise.data.shard_files import SUFFIXES
+from labelwise.data.sharded import ShardedFeatures
 from labelwise.files import AnyPath, split_name, writing
 from labelwise.records import Block, LabelData
 
