@@ -37,6 +37,7 @@ from labelwise.queries import AdaptiveMargin as AdaptiveMargin
 from labelwise.queries import BalancedPairs as BalancedPairs
 from labelwise.queries import Diagnosis as Diagnosis
 from labelwise.queries import Diverse as Diverse
+from labelwise.queries import DropoutDisagreement as DropoutDisagreement
 from labelwise.queries import DummyLabelRanking as DummyLabelRanking
 from labelwise.queries import ExpectedLossReduction as ExpectedLossReduction
 from labelwise.queries import ItemConfidence as ItemConfidence
@@ -46,6 +47,7 @@ from labelwise.queries import Random as Random
 from labelwise.queries import RankedInconsistency as RankedInconsistency
 from labelwise.queries import SingleLabelLoss as SingleLabelLoss
 from labelwise.queries import TargetEntropy as TargetEntropy
+from labelwise.queries import TypicalFirst as TypicalFirst
 from labelwise.queries import Uncertainty as Uncertainty
 from labelwise.records import Answer as Answer
 from labelwise.records import Block as Block

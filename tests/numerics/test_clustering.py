@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 from labelwise.numerics import clustering
 from labelwise.numerics.blocks import Block
-from labelwise.numerics.clustering import UnitVectors, cluster_centres, greedy_coverage, nearest_to_centres, typicality
+from labelwise.numerics.clustering import ItemVectors, cluster_centres, greedy_coverage, nearest_to_centres, typicality
 
 
 def blobs(sizes, rng, d=5, apart=20.0):
@@ -73,8 +73,8 @@ def test_centres_from_a_sample_of_many_rows(monkeypatch):
     assert 0.05 < gaps.min(1).max() < 2.0  # near, but learnt from some of the rows only
 
 
-def unit_vectors(X, blocks=(), seed=0):
-    return UnitVectors.learn(X, blocks, np.random.default_rng(seed))(X)
+def item_vectors(X, blocks=(), seed=0):
+    return ItemVectors.learn(X, blocks, np.random.default_rng(seed))(X)
 
 
 def words(rng, m=80, d=400, density=0.05):
@@ -85,7 +85,7 @@ def test_sparse_rows_keep_their_inner_products():
     """Of rank at most 100 the projection loses nothing; unit length is kept, and an empty row stays empty."""
     X = words(np.random.default_rng(0))
     X[3] = 0.0
-    Z = unit_vectors(sp.csr_array(X))
+    Z = item_vectors(sp.csr_array(X))
     U = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-300)
     assert Z.shape == (80, 80)
     assert_allclose(Z @ Z.T, U @ U.T, atol=1e-10)
@@ -93,7 +93,7 @@ def test_sparse_rows_keep_their_inner_products():
 
 
 def test_wide_sparse_rows_on_few_axes():
-    Z = unit_vectors(sp.csr_array(words(np.random.default_rng(0), 300, 500)))
+    Z = item_vectors(sp.csr_array(words(np.random.default_rng(0), 300, 500)))
     assert Z.shape == (300, clustering.AXES)
     assert_allclose(np.linalg.norm(Z, axis=1), 1.0)
 
@@ -104,10 +104,10 @@ def test_vectors_stand_alone_where_there_are_any(as_given):
     X = np.hstack([words(rng), rng.normal(size=(80, 120)), 1000 * rng.random((80, 2))])
     blocks = Block("body", "words", 0, 400), Block("mine", "vectors", 400, 520), Block("size", "numbers", 520, 522)
     V = X[:, 400:520]
-    assert_allclose(unit_vectors(as_given(X), blocks), V / np.linalg.norm(V, axis=1, keepdims=True))
+    assert_allclose(item_vectors(as_given(X), blocks), V / np.linalg.norm(V, axis=1, keepdims=True))
     rest = np.delete(X, np.s_[400:520], axis=1)
     blocks = Block("body", "words", 0, 400), Block("size", "numbers", 400, 402)
-    Z = unit_vectors(sp.csr_array(rest), blocks)
+    Z = item_vectors(sp.csr_array(rest), blocks)
     U, S = rest[:, :400], rest[:, 400:]
     U = U / np.linalg.norm(U, axis=1, keepdims=True)
     S = (S - S.mean(0)) / S.std(0) / np.sqrt(2)  # on average as long as a row of words

@@ -115,17 +115,18 @@ def greedy_coverage(kernel: FloatArray, covered: FloatArray, n: int) -> tuple[In
 
 
 @dataclass(frozen=True, eq=False)
-class UnitVectors:
-    """From rows of features to dense rows of unit length and few columns, by which items are clustered.
+class ItemVectors:
+    """From rows of features to dense rows of few columns, by which items are clustered.
 
     Blocks of vectors are taken alone where there are any. Otherwise words and categories become rows of unit length,
-    and numbers are standardised as models do. Sparse rows are projected on leading singular vectors.
+    and numbers are standardised as models do it. Sparse rows are projected on leading singular vectors. Rows have unit
+    length, but where there are at most ten numbers and nothing else: a plane would become a circle.
 
     Examples
     --------
     >>> X = np.array([[3.0, 4.0, 7.0], [0.0, 5.0, 9.0]])
     >>> blocks = Block("minilm", "vectors", 0, 2), Block("size", "numbers", 2, 3)
-    >>> UnitVectors.learn(X, blocks, np.random.default_rng(0))(X)
+    >>> ItemVectors.learn(X, blocks, np.random.default_rng(0))(X)
     array([[0.6, 0.8],
            [0. , 1. ]])
     """
@@ -156,6 +157,8 @@ class UnitVectors:
     def __call__(self, X: Any) -> FloatArray:
         """(m, k) of the rows X (m, d)."""
         joined = self._joined(X)
+        if len(self.blocks) == 1 and self.axes is None:
+            return dense(joined)
         return unit_rows(dense(joined if self.axes is None else joined @ self.axes))
 
     def _joined(self, X: Any) -> Any:

@@ -31,5 +31,7 @@ BY_NAME = {
     "mean_score": partial(Late(__name__, "ItemConfidence"), "score", "mean"),
     "max_loss": Late(__name__, "SingleLabelLoss"),
     "mean_max_loss": partial(Late(__name__, "SingleLabelLoss"), "predicted"),
+    "dropout_disagreement": Late(__name__, "DropoutDisagreement"),
+    "typical_first": Late(__name__, "TypicalFirst"),
 }
 BY_NAME = Registry(BY_NAME, "labelwise.strategies")  # and those of other packages

@@ -8,6 +8,7 @@ from labelwise.queries.base import ScoringStrategy as ScoringStrategy
 from labelwise.queries.base import Strategy as Strategy
 from labelwise.queries.diagnosis import Diagnosis as Diagnosis
 from labelwise.queries.diverse import Diverse as Diverse
+from labelwise.queries.dropout_disagreement import DropoutDisagreement as DropoutDisagreement
 from labelwise.queries.dummy_label_ranking import DummyLabelRanking as DummyLabelRanking
 from labelwise.queries.expected_loss_reduction import ExpectedLossReduction as ExpectedLossReduction
 from labelwise.queries.item_confidence import ItemConfidence as ItemConfidence
@@ -17,6 +18,7 @@ from labelwise.queries.mutual_information import MutualInformation as MutualInfo
 from labelwise.queries.random import Random as Random
 from labelwise.queries.ranked_inconsistency import RankedInconsistency as RankedInconsistency
 from labelwise.queries.target_entropy import TargetEntropy as TargetEntropy
+from labelwise.queries.typical_first import TypicalFirst as TypicalFirst
 from labelwise.queries.uncertainty import Uncertainty as Uncertainty
 
 BY_NAME: dict[str, Callable[[], Strategy | LookingStrategy]]
