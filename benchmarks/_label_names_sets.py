@@ -80,17 +80,17 @@ def load(folder, name):
     return with_encoded(data, "minilm", None) if embedded else data, groups[kept]
 
 
-def split(folder, name, seed):
-    """A pool of at most 3000 items and a test set of about 1000, with the labels that three of the latter have."""
+def split(folder, name, seed, pool=POOL):
+    """A pool of at most 3000 items, or as given, and a test set of about 1000, with the labels that 3 of it have."""
     data, groups = load(folder, name)
     rng = np.random.default_rng(seed)
     rank = rng.permutation(groups.max() + 1)[groups]
     order = np.lexsort((rng.random(data.n_items), rank))
     n_test = min(TEST, data.n_items // 3)
     n_test += int((rank[order[n_test:]] == rank[order[n_test - 1]]).sum())
-    test, pool = np.sort(order[:n_test]), np.sort(rng.permutation(order[n_test:])[:POOL])
-    common = np.flatnonzero((data.Y[test].sum(axis=0) >= LEAST_IN_TEST) & (data.Y[pool].sum(axis=0) > 0))
-    return tuple(_with_labels(data.take(rows), common) for rows in (pool, test))
+    test, asked = np.sort(order[:n_test]), np.sort(rng.permutation(order[n_test:])[:pool])
+    common = np.flatnonzero((data.Y[test].sum(axis=0) >= LEAST_IN_TEST) & (data.Y[asked].sum(axis=0) > 0))
+    return tuple(_with_labels(data.take(rows), common) for rows in (asked, test))
 
 
 def _with_labels(data, columns):

@@ -20,43 +20,17 @@ sys.path.insert(0, str(Path(__file__).parent / "_peers"))
 from peer_tables import table
 from peer_tables import tables as of_peers
 
+from _arena_tables import tables as of_arena
 from labelwise import Costs
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-ARENA_METRICS = ("macro_roc_auc", "macro_f1", "precision_at_1_3", "macro_average_precision")
 MEASURED = ("macro_ap", "macro_f1")  # of hierarchies and windows
 COSTS = ("scale", "information", "online", "label_gp", "mixture", "targets", "cooccurrence")  # benchmarks
 PAPERS = ("miml", "csbpca", "bomc", "gpb2m", "mllcs")
 VERDICTS = ("holds", "holds in part", "not shown", "does not hold")
 DECISION_VERSIONS, DEFAULT_RULE = ("all labels", "rarer half"), "expected F1 per item, empty 0.5"
 Tables = dict[str, str]  # name to text
-
-
-def of_arena(figures: dict[str, Any]) -> Tables:
-    """Of every pairing: mean ranks by each metric, the gain over random by two, and the answers it needs."""
-    rows: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
-    for row in figures["standings"]:
-        rows.setdefault((row["model"], row["strategy"]), {})[row["metric"]] = row
-    head = ["model", "strategy", "rank: AUC", "F1", "precision@1–3", "AP", "gain in precision@1–3", "gain in AP"]
-    lines = []
-    for (model, strategy), by_metric in rows.items():
-        ranks = [f"{by_metric[metric]['mean_rank']:.1f}" for metric in ARENA_METRICS]
-        gains = [_gain(by_metric[metric]) for metric in ARENA_METRICS[2:]]
-        lines.append([model, strategy, *ranks, *gains, _share(by_metric[ARENA_METRICS[3]])])
-    said = f"{figures['runs']} runs of {figures['runs_of_the_whole_arena']}, {len(figures['sets'])} sets."
-    return {"arena": table([*head, "answers for random's AP"], lines), "arena runs": said}
-
-
-def _gain(row: dict[str, Any]) -> str:
-    if row["gain"] is None:
-        return "—"
-    text = f"{row['gain']:+.3f} ({row['gain_low']:+.3f} to {row['gain_high']:+.3f})"
-    return f"**{text}**" if row["verdict"] in ("better", "worse") else text
-
-
-def _share(row: dict[str, Any]) -> str:
-    return "never" if row["answers_needed"] is None else f"{100 * row['answers_needed']:.0f} %"
 
 
 def of_label_saving(figures: dict[str, Any]) -> Tables:
@@ -361,7 +335,7 @@ def _by_set(exhibits: list[dict[str, Any]], start: str) -> str:
 PAGES: dict[str, tuple[tuple[str, Callable[[dict[str, Any]], Tables]], ...]] = {
     "../README.md": (("time_saving", of_hours),),
     "peers.md": (("peers", of_peers),),
-    "simulate.md": (("arena", of_arena),),
+    "arena.md": (("arena", of_arena),),
     "study.md": (
         ("label_saving", of_label_saving),
         ("time_saving", of_time_saving),

@@ -28,37 +28,43 @@ runs are summed up, too; `runs` says how many seeds each has.
 
 import argparse
 import json
-import os
-import sys
-import time
-from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy import stats
-from threadpoolctl import threadpool_limits
 
 import labelwise as lw
+from _hours import (
+    DATA,
+    FULL,
+    LISTS,
+    POOL,
+    ROOT,
+    ROUNDS,
+    START,
+    beyond_noise,
+    campaign_rounds,
+    kept,
+    mean_curve,
+    over_sets,
+    paired,
+    reached,
+    rounded,
+    seconds,
+    time_shares,
+    usual_way,
+)
 from _label_names_sets import BAGS, EMBEDDED, TEXTS
 from _label_names_sets import available as available_named
 from _label_names_sets import split as split_named
 from _label_saving_sets import FILES, available, load, split
-from labelwise.numerics.metrics import macro_average_precision, precision_at
-from labelwise.studies import Answerer
-from labelwise.studies.ranking import holm
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("LABELWISE_SHARED_DATA", ROOT.parent / "shared" / "data"))
 RUNS = ROOT / "runs" / "time_saving"
 PAIRS = ROOT / "benchmarks" / "results" / "label_saving.json"
-FULL, START, ROUND, LAST, POOL = 300, 20, 20, 340, 2000
-LEVEL = 0.05  # of tests
 FROM = 100  # items, from which on two arms are compared
 NAMED, EARLY = "named", (0, 6, 12, 20)  # rounds of the campaign that knows names, before those of all
 WITH_VECTORS = ("goemotions", "movies_omdb", "valueeval", "cei_exposure")
 SETS_OF = {NAMED: (*BAGS, *TEXTS), "named_usual": (*BAGS, *TEXTS), NAMED + EMBEDDED: WITH_VECTORS}  # other arms: all
 WITH_CURVES = ("default", "random", NAMED, NAMED + EMBEDDED)  # arms whose curves are saved
-LISTS = [f"{kind}:{level}" for kind in ("short_text", "long_text", "picture") for level in ("low", "mid", "high")]
 MODEL = "semi_supervised"
 ARMS = {
     "default": {},
@@ -75,78 +81,23 @@ ARMS = {
 }
 
 
-def score(beliefs, truth):
-    p = beliefs.probabilities()
-    return [macro_average_precision(p, truth).value, float(np.mean([precision_at(p, truth, k) for k in (1, 2, 3)]))]
-
-
-def campaign_curve(pool, test, options, seed, recall, early=()):
-    """[items, labels picked, macro-AP, precision@1-3] after each round."""
-    campaign = lw.Campaign(pool.hide(), random_state=seed, **options)
-    answerer, truth, curve = Answerer(pool, recall=recall, random_state=seed), test.Y.toarray(), []
-    for n in sorted({*early, *range(START, min(LAST, pool.n_items) + 1, ROUND)}):
-        campaign.tell(answerer.answers(campaign.ask(n - campaign.spent().items)) if n else [])
-        if n > START or n in early:
-            picked = sum(sum(answer.values.values()) for answer in campaign.answers)
-            curve.append([n, picked, *score(campaign.believe(test.X), truth)])
-    return curve
-
-
-def usual_way(pool, test, seed, recall):
-    """[items, labels picked, macro-AP, precision@1-3] of 300 random items."""
-    rows = np.random.default_rng(seed + 100).permutation(pool.n_items)[:FULL]
-    found = Answerer(pool, recall=recall, random_state=seed)
-    questions = [lw.Question(pool.item_ids[row], pool.label_names) for row in rows]
-    Y = np.array([[answer.values[name] for name in pool.label_names] for answer in found.answers(questions)])
-    model = lw.BinaryRelevance().fit(pool.X[rows], Y)
-    return [len(rows), int(Y.sum()), *score(model.posterior(test.X), test.Y.toarray())]
-
-
 def run(name, arm, seed):
-    """One campaign, or the usual way, from the disk where it was done before."""
-    path = RUNS / f"{name}-{arm}-{seed}.json"
-    if path.exists():
-        return json.loads(path.read_text(encoding="utf-8"))
-    began = time.perf_counter()
+    """One campaign, [items, labels picked, macro-AP, precision@1-3] after each round, or the usual way."""
     kind, _, recall = arm.partition("@")
-    with threadpool_limits(1):
-        is_named = kind.startswith(NAMED)
+    is_named, found = kind.startswith(NAMED), float(recall or 1)
+
+    def make():
         if is_named:
             pool, test = split_named(DATA, name + EMBEDDED * kind.endswith(EMBEDDED), seed)
         else:
             pool, test = split(load(DATA, name), seed, POOL)
         if kind.endswith("usual"):
-            found = usual_way(pool, test, seed, float(recall or 1))
-        else:
-            early = EARLY if is_named else ()
-            found = campaign_curve(pool, test, ARMS[kind], seed, float(recall or 1), early)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(f".{os.getpid()}.part")
-    part.write_text(json.dumps(found), encoding="utf-8")
-    part.replace(path)
-    print(f"{name} {arm} {seed}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
-    return found
+            return usual_way(pool, test, seed, found)
+        early = EARLY if is_named else ()
+        points = campaign_rounds(pool, test, ARMS[kind], seed, found, sorted({*early, *ROUNDS}))
+        return [point for point, *_ in points if point[0] > START or point[0] in early]
 
-
-def seconds(points, costs):
-    """Of (..., [items, labels picked, ...]) whole items, by a price list."""
-    points = np.asarray(points, dtype=float)
-    return float(costs.whole_item()) * points[..., 0] + float(costs.pick) * points[..., 1]
-
-
-def reached(x, y, goal):
-    """Where a curve of straight lines is above the goal to its end; infinity where it is not."""
-    below = np.flatnonzero(np.asarray(y) < goal)
-    if below.size == 0:
-        return float(x[0])
-    k = below[-1]
-    return float(np.interp(goal, y[k : k + 2], x[k : k + 2])) if k + 1 < len(y) else float("inf")
-
-
-def share(curve, usual, costs):
-    """Of the usual way's seconds, for macro-AP and for precision@1-3."""
-    x = seconds(curve, costs) / seconds(usual, costs)
-    return [reached(x, np.asarray(curve)[:, column], usual[column]) for column in (2, 3)]
+    return kept(RUNS / f"{name}-{arm}-{seed}.json", make)
 
 
 def usual_of(arm):
@@ -163,20 +114,8 @@ def summary(name, arm, seeds):
     """Shares of a set and arm by price list, and at the middle one for each metric and seed."""
     usual = [run(name, usual_of(arm), seed) for seed in seeds]
     curves = [run(name, arm, seed) for seed in seeds]
-    length = min(map(len, curves))
-    curve, goal = np.mean([each[:length] for each in curves], axis=0), np.mean(usual, axis=0)
-    by_list = {which: max(share(curve, goal, lw.Costs.named(which))) for which in LISTS}
-    middle = lw.Costs.named("short_text:mid")
-    ap, precision = share(curve, goal, middle)
-    return {
-        "share": rounded(max(by_list.values())),
-        "by_list": {which: rounded(value) for which, value in by_list.items()},
-        "macro_ap": rounded(ap),
-        "precision": rounded(precision),
-        "by_seed": [rounded(max(share(c, u, middle))) for c, u in zip(curves, usual, strict=True)],
-        "usual": np.round(goal, 4).tolist(),
-        **({"curve": np.round(curve, 4).tolist()} if arm in WITH_CURVES else {}),
-    }
+    curve = {"curve": np.round(mean_curve(curves), 4).tolist()} if arm in WITH_CURVES else {}
+    return time_shares(curves, usual) | curve
 
 
 def gain(name, seeds, ours="default", other="random"):
@@ -186,9 +125,7 @@ def gain(name, seeds, ours="default", other="random"):
         a, b = (np.array(run(name, arm, seed)) for arm in (ours, other))
         late = a[:, 0] >= FROM
         gains.append(np.log(a[late, 2] / b[late, 2]).mean())
-    error = np.std(gains, ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else float("nan")
-    p = float(stats.ttest_1samp(gains, 0.0).pvalue) if len(gains) > 1 else float("nan")
-    return {"gain": rounded(np.mean(gains), 4), "standard_error": rounded(error, 4), "p": rounded(p, 5)}
+    return paired(gains)
 
 
 def pair_shares():
@@ -226,16 +163,6 @@ N_LABELS = {
 }
 
 
-def rounded(value, digits=3):
-    return round(float(value), digits) if np.isfinite(value) else None
-
-
-def over_sets(table, pick):
-    """Median and worst of the shares of a table, None being infinite."""
-    values = [np.inf if pick(row) is None else pick(row) for row in table.values()]
-    return {"median": rounded(np.median(values)), "worst": rounded(max(values))} if values else {}
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="emotions and medical, one seed, the default and random")
@@ -268,10 +195,7 @@ def main():
     for arm in arms:
         tables[arm] = {name: summary(name, arm, found) for name in sets if (found := done(name, arm, usual_of(arm)))}
     gains = {name: gain(name, found) for name in sets if (found := done(name, "default", "random"))}
-    judged = {name: row for name, row in gains.items() if row["p"] is not None}
-    adjusted = dict(zip(judged, holm([row["p"] for row in judged.values()]), strict=True))
-    worse = [name for name, row in judged.items() if row["gain"] < 0 and adjusted[name] < LEVEL]
-    unadjusted = [name for name, row in judged.items() if row["gain"] < 0 and row["p"] < LEVEL]
+    worse, unadjusted = beyond_noise(gains, -1)
     result = {
         "seeds": len(seeds),
         "runs": {arm: {name: len(done(name, arm)) for name in sets} for arm in arms},

@@ -58,7 +58,7 @@ SECTIONS = {  # title and first page of a section, and its other pages
     "Team <projects>": "security",
     "Prices <diagnose>": "new-labels",
     "Streams <stream>": "large-pools scale",
-    "Compare <simulate>": "study peers",
+    "Compare <simulate>": "study arena peers",
     "Papers <reproduce>": "mixtures",
     "How it works <how-it-works>": " ".join(
         sorted(f"mathematics/{page.stem}" for page in HERE.glob("mathematics/*.md"))
