@@ -163,6 +163,8 @@ def test_it_is_the_same_after_a_trip_through_json():
         ((0, None), "above 0"),
         ((None, -0.1), "from 0 to 1"),
         ((None, 5), "0.01 for one point"),
+        ((None, 0.01, 20), "write 0.2 for 20 %"),
+        ((None, 0.01, float("nan")), "from 0 to 1"),
     ],
 )
 def test_goals_that_are_none_are_refused(goals, words):

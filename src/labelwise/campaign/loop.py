@@ -45,7 +45,7 @@ from labelwise.records import (
     features_by_name,
     in_shards,
 )
-from labelwise.records.asking import VERIFY, WORTH_ASKING
+from labelwise.records.asking import RISK, VERIFY, WORTH_ASKING
 from labelwise.records.costs import Costs, Spent
 from labelwise.records.missed import MOST_VERIFIED, worth_verifying
 from labelwise.views.html import campaign_frame, campaign_plot, of_campaign
@@ -341,18 +341,18 @@ class Campaign:
         """(q,) labels with a yes so far, or with a hint."""
         return self._book.labels_with_yes() | np.isin(self._data.label_names, list(self._new_labels))
 
-    def status(self, *, target_f1: float | None = None, worth_an_hour: float | None = None) -> Standing:
+    def status(
+        self, *, target_f1: float | None = None, worth_an_hour: float | None = None, risk: float = RISK
+    ) -> Standing:
         """How the campaign stands, judged by its random questions: F1, gain of the strategy, advice whether to go on.
 
-        It fits the model about forty times, each time without the items that judge it. With `target_f1`, the outlook
-        has the time to reach it. `worth_an_hour` is the gain in F1 that makes an hour of people's time worth it: with
-        it, the advice follows from what the next hour is expected to bring.
+        It fits the model about forty times, without the items that judge it. `Standing.asked_for` explains the goals.
         """
-        told = self._book.told()
+        told, seconds = self._book.told(), np.asarray(self._book.seconds(self.costs, len(self._book)), dtype=np.float64)
         rng = np.random.default_rng([self.random_state, len(self._book), 2])
-        seconds = np.asarray(self._book.seconds(self.costs, len(self._book)), dtype=np.float64)
         found = measure_standing(told, self.spent(), seconds, self._data.X, self._learner(told), self.decide, rng)
-        return replace(found.asked_for(target_f1, worth_an_hour), sweeps=self._worth_sweeping(self._book.closed(())))
+        found = found.asked_for(target_f1, worth_an_hour, risk)
+        return replace(found, sweeps=self._worth_sweeping(self._book.closed(())))
 
     def use_costs(self, costs: Costs | None, *, weigh: bool = True) -> None:
         """Count and ask by other prices from now on; None takes the strategy's, or those of short texts.
@@ -447,11 +447,11 @@ class Campaign:
         return self._hints.wrap(model, self._data)
 
     def _model_with_pool(self) -> Any:
-        """The model; one with `learn_pool` has been shown the features of all items, once, if they are in memory."""
+        """The model; one with `learn_pool` has been shown the features of all items, once, if it can read them."""
         X = self._data.X
         if self._shown is None or self._shown[0] is not self.model or self._shown[1] is not X:
             model = for_blocks(self.model, self._data.blocks)
-            learns = hasattr(model, "learn_pool") and not in_shards(X)
+            learns = hasattr(model, "learn_pool") and (not in_shards(X) or getattr(model, "reads_shards", False))
             self._shown = (self.model, X, model.learn_pool(X) if learns else model)
         return self._shown[2]
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from labelwise.campaign.estimates import MicroF1, calibration, draw_items, with_interval
 from labelwise.campaign.sweeps import SweepWorth
 from labelwise.posterior import LabelPosterior
-from labelwise.records.asking import check_goals
+from labelwise.records.asking import RISK, check_goals
 from labelwise.records.costs import Spent
 from labelwise.records.learning_curve import CurvePoint, IntervalEstimate, LearningCurve, Outlook
 from labelwise.views.html import of_standing
@@ -81,12 +81,19 @@ class Standing:
     outlook: Outlook | None = None
     sweeps: tuple[SweepWorth, ...] = ()
 
-    def asked_for(self, target_f1: float | None = None, worth_an_hour: float | None = None) -> Standing:
-        """The same with the outlook on this F1; if you say what an hour is worth, the advice follows it."""
-        check_goals(target_f1, worth_an_hour)
+    def asked_for(
+        self, target_f1: float | None = None, worth_an_hour: float | None = None, risk: float = RISK
+    ) -> Standing:
+        """The same for these goals: the outlook has the time to this F1, and the advice follows what an hour is worth.
+
+        `worth_an_hour` is the gain in F1 that makes an hour of people's time worth it. The advice is then to stop once
+        more time is worth it with a probability below `risk` (`LearningCurve.pays`). Before 20 random items are
+        answered nothing is estimated, and it is to go on.
+        """
+        check_goals(target_f1, worth_an_hour, risk)
         if self.curve is None:
             return self
-        outlook = self.curve.outlook(target_f1, worth_an_hour)
+        outlook = self.curve.outlook(target_f1, worth_an_hour, risk)
         return replace(self, outlook=outlook, advice=outlook.advice or self.advice)
 
     def _repr_html_(self) -> str:

@@ -74,7 +74,11 @@ LabelSeparator = Annotated[
 ]
 TargetF1 = Annotated[float | None, typer.Option(help="F1 to reach, as 0.8: status, page and report tell the time.")]
 WorthAnHour = Annotated[
-    float | None, typer.Option(help="Gain in F1 that an hour is worth, as 0.01: below it the advice is to stop.")
+    float | None, typer.Option(help="Gain in F1 that makes an hour worth it, as 0.01: the advice to stop follows it.")
+]
+Risk = Annotated[
+    float | None,
+    typer.Option(help="Stop where more time is worth it with a smaller probability than this. Default: 0.2."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 IN_SECONDS = {"": 1.0, "ms": 0.001, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0}

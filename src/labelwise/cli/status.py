@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from labelwise.cli._common import AsJson, ProjectPlace, TargetF1, WorthAnHour, at_least_one, opened, waiting
+from labelwise.cli._common import AsJson, ProjectPlace, Risk, TargetF1, WorthAnHour, at_least_one, opened, waiting
 
 if TYPE_CHECKING:
     from labelwise.labelling.figures.status import Status
@@ -20,6 +20,7 @@ def status(
     project: ProjectPlace,
     target_f1: TargetF1 = None,
     worth_an_hour: WorthAnHour = None,
+    risk: Risk = None,
     top: Annotated[int | None, typer.Option(help="Show the labels with most yes only, so many.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -32,7 +33,7 @@ def status(
 
     ```
     labelwise status tickets.db
-    labelwise status tickets.db --target-f1 0.8 --worth-an-hour 0.01
+    labelwise status tickets.db --target-f1 0.8 --worth-an-hour 0.01 --risk 0.1
     labelwise status tickets.db --top 10
     labelwise status tickets.db --json
     ```
@@ -42,7 +43,7 @@ def status(
         from labelwise.labelling.figures.status import status_of
 
         with waiting("estimating how good the labels are"):
-            now = status_of(found, target_f1=target_f1, worth_an_hour=worth_an_hour)
+            now = status_of(found, target_f1=target_f1, worth_an_hour=worth_an_hour, risk=risk)
     if as_json:
         typer.echo(json.dumps(now.as_dict(), indent=2, ensure_ascii=False))
         return
@@ -54,6 +55,7 @@ def report(
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
     target_f1: TargetF1 = None,
     worth_an_hour: WorthAnHour = None,
+    risk: Risk = None,
 ) -> None:
     """Write one self-contained HTML page: figures, labels, agreement, people, and the estimated F1 over people's time.
 
@@ -67,7 +69,7 @@ def report(
         from labelwise.labelling.figures.report import write_report
 
         with waiting(f"writing {out}"):
-            write_report(found, out, target_f1=target_f1, worth_an_hour=worth_an_hour)
+            write_report(found, out, target_f1=target_f1, worth_an_hour=worth_an_hour, risk=risk)
     typer.echo(f"Report: {out}")
 
 

@@ -185,9 +185,11 @@ class Project(ServedProject):
     def _repr_html_(self) -> str:
         return self.status().as_html(f"Project {self.store.shown}")
 
-    def status(self, *, target_f1: float | None = None, worth_an_hour: float | None = None) -> Status:
+    def status(
+        self, *, target_f1: float | None = None, worth_an_hour: float | None = None, risk: float | None = None
+    ) -> Status:
         """What `labelwise status` shows; the goals may be others than the project's."""
-        return status_of(self, target_f1=target_f1, worth_an_hour=worth_an_hour)
+        return status_of(self, target_f1=target_f1, worth_an_hour=worth_an_hour, risk=risk)
 
     def learner(self) -> Learner:
         """Features, votes and campaign, read from the store now."""
@@ -209,8 +211,8 @@ class Project(ServedProject):
 
         Status and page show the result of the worker, which judges whenever the answers have grown by a quarter.
         """
-        goals = {"target_f1": self.settings.target_f1, "worth_an_hour": self.settings.worth_an_hour}
-        return self.campaign().status(**goals)
+        of = self.settings
+        return self.campaign().status(target_f1=of.target_f1, worth_an_hour=of.worth_an_hour, risk=of.risk)
 
     def labelled(self) -> LabelData:
         """The items with all known labels."""

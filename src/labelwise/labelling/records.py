@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from labelwise.labelling.errors import ProjectError
-from labelwise.records.asking import BY_RATE, Question, Suggestion, Timing, check_goals
+from labelwise.records.asking import BY_RATE, RISK, Question, Suggestion, Timing, check_goals
 from labelwise.views.wording import did_you_mean
 
 if TYPE_CHECKING:
@@ -82,7 +82,9 @@ class Settings:
     target_f1 : float, optional
         The F1 to reach: status, page and report say how much time that takes.
     worth_an_hour : float, optional
-        The gain in F1 that makes an hour of people's time worth it: below it the advice is to stop.
+        The gain in F1 that makes an hour of people's time worth it.
+    risk : float
+        The advice is to stop where more time is worth it with a smaller probability than this.
 
     Examples
     --------
@@ -110,6 +112,7 @@ class Settings:
     random_state: int = 0
     target_f1: float | None = None
     worth_an_hour: float | None = None
+    risk: float = RISK
 
     @classmethod
     def of(
@@ -148,7 +151,7 @@ class Settings:
         if self.price_list is not None and self.has_prices:
             raise ProjectError("choose a price list, or prices of your own for reading, answers or labels, not both")
         try:
-            check_goals(self.target_f1, self.worth_an_hour)
+            check_goals(self.target_f1, self.worth_an_hour, self.risk)
         except ValueError as error:
             raise ProjectError(str(error)) from error
 

@@ -16,6 +16,7 @@ SWEEP = "sweep"  # the reason of a question about one label of many items on one
 SWEEP_PAGE = 24  # items on a page of a sweep, where nothing else is said
 WORTH_ASKING = 2.0  # times as much as whole items, from which on a campaign with `sweeps` asks for one
 MAX_PICKS = 100_000  # labels in one answer
+RISK = 0.2  # of stopping although more time is worth it, where the user says nothing else
 BY_MODEL, BY_NAME, BY_RATE = "model", "name", "base rate"  # sources of suggestions, beside the names of opinions
 IN_WORDS = {BY_MODEL: "by the answers", BY_NAME: "by its name", BY_RATE: "by its base rate"}
 
@@ -168,8 +169,8 @@ class Timing:
         return Timing(float(min(self.seconds, longest)), self.question, *counts)
 
 
-def check_goals(target_f1: float | None, worth_an_hour: float | None) -> None:
-    """Refuse an F1 to reach, and a gain in F1 to make an hour worth it, that are none.
+def check_goals(target_f1: float | None, worth_an_hour: float | None, risk: float = RISK) -> None:
+    """Refuse an F1 to reach, a gain in F1 to make an hour worth it, and a risk of stopping too soon, that are none.
 
     >>> check_goals(80, None)
     Traceback (most recent call last):
@@ -181,3 +182,5 @@ def check_goals(target_f1: float | None, worth_an_hour: float | None) -> None:
         raise ValueError(
             f"worth_an_hour is a gain in F1, from 0 to 1, got {worth_an_hour!r}; write 0.01 for one point an hour"
         )
+    if not 0 <= risk <= 1:
+        raise ValueError(f"risk is a probability, from 0 to 1, got {risk!r}; write 0.2 for 20 %")

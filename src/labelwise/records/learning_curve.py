@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from labelwise.records.asking import check_goals
+from labelwise.records.asking import RISK, check_goals
 
 Floats = npt.NDArray[np.float64]
 
@@ -63,6 +63,16 @@ class Outlook:
     to_target : IntervalEstimate or None
         Seconds more until F1 is `target_f1`: 0 where it is there, infinite where that takes more than ten times the
         time so far, or never comes. None without a target.
+    pays : float or None
+        Probability that more time brings at least what it costs, by `LearningCurve.pays`. None without `worth_an_hour`.
+    risk : float
+        The advice is to stop where `pays` is smaller.
+
+    Examples
+    --------
+    >>> curve = LearningCurve(3600.0, curves=((0.7, 0.2, 0.5), (0.7, 0.2, 1.0), (0.7, 0.3, 1.0)))
+    >>> print(curve.outlook(worth_an_hour=0.25, risk=0.5).advice)  # doctest: +ELLIPSIS
+    stop: more time is worth it with a probability of 33 %, less than the risk of 50 %; the next hour is expected ...
     """
 
     seconds: float
@@ -70,17 +80,26 @@ class Outlook:
     target_f1: float | None = None
     to_target: IntervalEstimate | None = None
     worth_an_hour: float | None = None
+    pays: float | None = None
+    risk: float = RISK
+
+    @property
+    def stop(self) -> bool:
+        """Whether to stop: more time is worth it with a probability below the risk. False while that is not known."""
+        return self.pays is not None and self.pays < self.risk
 
     @property
     def advice(self) -> str | None:
-        """Whether the next hour is worth its time; None where nobody said what an hour is worth, or it is not known."""
-        if self.worth_an_hour is None or self.next_hour is None:
+        """Whether to go on, and why; None where nobody said what an hour is worth, or nothing is known."""
+        if self.pays is None:
             return None
+        said = f"more time is worth it with a probability of {100 * self.pays:.0f} %"
+        said = f"stop: {said}, less than the risk of {100 * self.risk:g} %" if self.stop else f"go on: {said}"
+        if self.next_hour is None:
+            return said
         gain = self.next_hour
-        said = f"the next hour is expected to bring {_points(gain.value)} points of F1"
-        said += f" ({_points(gain.low)} to {_points(gain.high)})"
-        wanted = f"the {100 * self.worth_an_hour:g} that an hour is worth to you"
-        return f"go on: {said}" if gain.value >= self.worth_an_hour else f"stop: {said}, less than {wanted}"
+        said += f"; the next hour is expected to bring {_points(gain.value)} points of F1"
+        return said + f" ({_points(gain.low)} to {_points(gain.high)})"
 
 
 @dataclass(frozen=True)
@@ -140,11 +159,29 @@ class LearningCurve:
         value, low, high = np.quantile(more, [0.5, (1 - LEVEL) / 2, (1 + LEVEL) / 2], method="inverted_cdf")
         return IntervalEstimate(float(value), float(low), float(high))
 
-    def outlook(self, target_f1: float | None = None, worth_an_hour: float | None = None) -> Outlook:
-        """What more time brings, for these goals."""
-        check_goals(target_f1, worth_an_hour)
+    def pays(self, worth_an_hour: float) -> float | None:
+        """Probability that more time brings at least what it costs: the stopping rule. None where points are too few.
+
+        It is the share of the curves that now rise by `worth_an_hour` (F1) an hour or more. All of them flatten out.
+        So a curve that is flatter is not worth a longer time either, and one that is steeper is worth at least some.
+
+        >>> curve = LearningCurve(3600.0, curves=((0.7, 0.2, 0.5), (0.7, 0.2, 1.0), (0.7, 0.3, 1.0)))
+        >>> [curve.pays(worth) for worth in (0.05, 0.1, 0.3, 0.31)]
+        [1.0, 1.0, 0.3333333333333333, 0.0]
+        """
+        if not self.curves:
+            return None
+        _, rise, rate = np.array(self.curves).T
+        return float(np.mean(rise * rate * (HOUR / self.seconds) >= worth_an_hour))
+
+    def outlook(
+        self, target_f1: float | None = None, worth_an_hour: float | None = None, risk: float = RISK
+    ) -> Outlook:
+        """What more time brings, for these goals, and whether it is worth it at this risk of stopping too soon."""
+        check_goals(target_f1, worth_an_hour, risk)
         to_target = None if target_f1 is None else self.time_to(target_f1)
-        return Outlook(self.seconds, self.gain(), target_f1, to_target, worth_an_hour)
+        pays = None if worth_an_hour is None else self.pays(worth_an_hour)
+        return Outlook(self.seconds, self.gain(), target_f1, to_target, worth_an_hour, pays, risk)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

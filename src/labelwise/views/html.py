@@ -96,6 +96,8 @@ def of_standing(standing: Any) -> str:
         rows.append(("time saved", "{} % ({} to {} %) against random questions".format(*saved)))
     ahead = None if standing.outlook is None else standing.outlook.next_hour
     rows += [("F1, next hour", f"{100 * ahead.value:+.1f} points")] if ahead is not None else []
+    pays = None if standing.outlook is None else standing.outlook.pays
+    rows += [("more time is worth it", f"with a probability of {100 * pays:.0f} %")] if pays is not None else []
     rows.append(("advice", standing.advice))
     points = () if standing.curve is None else standing.curve.points
     band = [(point.seconds, point.low, point.high) for point in points]

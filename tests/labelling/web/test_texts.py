@@ -159,7 +159,7 @@ def test_every_advice_has_its_text():
     said.append(re.sub(r"\{few\}", "1 random item says little", advice[1]))
     gain = IntervalEstimate(0.012, -0.01, 0.03)
     said += [_advice(gain), _advice(IntervalEstimate(0.0, -0.01, 0.0))]
-    said += [Outlook(3600.0, gain, worth_an_hour=worth).advice for worth in (0.001, 0.5)]
+    said += [Outlook(3600.0, ahead, pays=pays).advice for pays in (0.123, 0.9) for ahead in (gain, None)]
     german = [Texts("de").message(each) for each in said]
     assert [each for each in german if re.search(r"\b(the|random|points)\b", each)] == []
     assert german[4].endswith("brachte +1,2 Punkte F1 (-1,0 bis +3,0)")

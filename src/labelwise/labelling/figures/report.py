@@ -27,6 +27,7 @@ def write_report(
     *,
     target_f1: float | None = None,
     worth_an_hour: float | None = None,
+    risk: float | None = None,
 ) -> None:
     """Write the page; the file is replaced as a whole. The goals are those of the project unless they are given."""
     templates = Environment(
@@ -42,7 +43,7 @@ def write_report(
         "why_no_f1": why_no_f1,
     }
     page = templates.get_template("report.html.jinja")
-    now = status_of(project, target_f1=target_f1, worth_an_hour=worth_an_hour)
+    now = status_of(project, target_f1=target_f1, worth_an_hour=worth_an_hour, risk=risk)
     text = page.render(
         title=project.store.name,
         status=now,

@@ -212,10 +212,11 @@ def status_of(
     recount: bool = True,
     target_f1: float | None = None,
     worth_an_hour: float | None = None,
+    risk: float | None = None,
 ) -> Status:
     """Look at a project; one consistent view of the store.
 
-    `target_f1` and `worth_an_hour` are by default those of the project's settings.
+    `target_f1`, `worth_an_hour` and `risk` are by default those of the project's settings.
 
     With `recount`, all answers are read to count labels, readings and cost as of now. Without, labels are as of the
     last good training, the course is thinned, and the time it takes does not grow with the answers of an item.
@@ -223,12 +224,13 @@ def status_of(
     running, settings = worker_is_running(project.store), project.settings
     goal = settings.target_f1 if target_f1 is None else target_f1
     worth = settings.worth_an_hour if worth_an_hour is None else worth_an_hour
-    check_goals(goal, worth)
+    risk = settings.risk if risk is None else risk
+    check_goals(goal, worth, risk)
     with project.store.reading() as connection:
         good, labels = last_good(connection), read_labels(connection)
         report = (good.report or {}) if good is not None else {}
         curve = LearningCurve.from_dict(report["curve"]) if report.get("curve") else None
-        outlook = None if curve is None else curve.outlook(goal, worth)
+        outlook = None if curve is None else curve.outlook(goal, worth, risk)
         days, by_person = _by_day(answers_by_day(connection))
         people = {who: sum(numbers) for who, numbers in by_person.items()}
         times = _time_spent(connection)
