@@ -35,6 +35,8 @@ from labelwise.models import OrthogonalTargetGP as OrthogonalTargetGP
 from labelwise.models import SemiSupervised as SemiSupervised
 from labelwise.queries import AdaptiveMargin as AdaptiveMargin
 from labelwise.queries import BalancedPairs as BalancedPairs
+from labelwise.queries import BetaScore as BetaScore
+from labelwise.queries import CorrelatedBeta as CorrelatedBeta
 from labelwise.queries import Diagnosis as Diagnosis
 from labelwise.queries import Diverse as Diverse
 from labelwise.queries import DropoutDisagreement as DropoutDisagreement

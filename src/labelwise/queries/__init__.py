@@ -21,6 +21,8 @@ BY_NAME = {
     "target_entropy_pairs": partial(Late(__name__, "TargetEntropy"), target="pairs"),
     "label_covariance": Late(__name__, "LabelCovariance"),
     "variance_reduction": partial(Late(__name__, "LabelCovariance"), weight=inf),
+    "beta_score": Late(__name__, "BetaScore"),
+    "correlated_beta": Late(__name__, "CorrelatedBeta"),
     "adaptive_margin": Late(__name__, "AdaptiveMargin"),
     "dummy_label_ranking": Late(__name__, "DummyLabelRanking"),
     "dummy_label_ranking_pairs": partial(Late(__name__, "DummyLabelRanking"), target="pairs"),

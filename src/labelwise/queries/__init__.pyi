@@ -6,6 +6,8 @@ from labelwise.queries.base import Choice as Choice
 from labelwise.queries.base import LookingStrategy as LookingStrategy
 from labelwise.queries.base import ScoringStrategy as ScoringStrategy
 from labelwise.queries.base import Strategy as Strategy
+from labelwise.queries.beta_score import BetaScore as BetaScore
+from labelwise.queries.correlated_beta import CorrelatedBeta as CorrelatedBeta
 from labelwise.queries.diagnosis import Diagnosis as Diagnosis
 from labelwise.queries.diverse import Diverse as Diverse
 from labelwise.queries.dropout_disagreement import DropoutDisagreement as DropoutDisagreement

@@ -23,8 +23,8 @@ from labelwise.models.targets.state import (
 )
 from labelwise.models.training_rows import TrainingRows
 from labelwise.numerics.arrays import FloatArray
-from labelwise.numerics.direct_search import Acquisition
 from labelwise.numerics.feature_scaling import learn_scaling
+from labelwise.numerics.gp.direct_search import Acquisition
 from labelwise.numerics.gp.kernels import inner_products
 from labelwise.numerics.gp.target_kernel import Products
 from labelwise.numerics.linear_algebra import stack_rows

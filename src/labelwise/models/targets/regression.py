@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray, distinct_columns
-from labelwise.numerics.direct_search import Acquisition, Minimum, bayesian, gradient_descent, lbfgs, simplex
+from labelwise.numerics.gp.direct_search import Acquisition, Minimum, bayesian, gradient_descent, lbfgs, simplex
 from labelwise.numerics.gp.kernels import Kernel
 from labelwise.numerics.gp.target_kernel import (
     Evaluation,

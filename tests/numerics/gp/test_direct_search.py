@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from labelwise.numerics.direct_search import CUT, bayesian, gradient_descent, improvement, lbfgs, simplex
+from labelwise.numerics.gp.direct_search import CUT, bayesian, gradient_descent, improvement, lbfgs, simplex
 
 MINIMUM = np.array([0.6, -0.9, 0.3])
 CURVATURE = np.array([[3.0, 0.5, 0.0], [0.5, 2.0, 0.3], [0.0, 0.3, 1.0]])
