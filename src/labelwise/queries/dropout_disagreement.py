@@ -127,9 +127,8 @@ class DropoutDisagreement:
         if not 0 < self.rate < 1:
             raise ValueError(f"rate is the share of features that are dropped, between 0 and 1, got {self.rate!r}")
         if self.label_weights is not None and len(self.label_weights) != n_labels:
-            raise ValueError(
-                f"label_weights has {len(self.label_weights)} numbers, expected one for each of {n_labels} labels"
-            )
+            n_weights = len(self.label_weights)
+            raise ValueError(f"label_weights has {n_weights} numbers, expected one for each of the {n_labels} labels")
 
 
 class _Doubt:
