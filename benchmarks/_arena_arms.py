@@ -12,12 +12,15 @@ import _label_saving_sets as plain_sets
 import labelwise as lw
 from _hours import DATA, POOL
 from labelwise.campaign.defaults import MODEL_OF, START_OF, STRATEGY_OF
+from labelwise.data.formats.registry import BY_SUFFIX
 from labelwise.encoders.minilm import PACKAGE
 from labelwise.numerics.blocks import Block
 
 MODEL, OWN_STRATEGY = MODEL_OF["items"][0], STRATEGY_OF["items"]
 MODELS = (MODEL, "label_gp", "binary_relevance")
 FEATURES = ("words", "embedding", "both")
+FLAGS = ("names", "alone", "released")
+RELEASED = ({"form": "released"}, {"as_released": True})  # settings of strategies that have such a form
 FORGETFUL = 0.8  # the probability that a true label is found
 NAMED = (*named_sets.BAGS, *named_sets.TEXTS)
 
@@ -26,12 +29,13 @@ NAMED = (*named_sets.BAGS, *named_sets.TEXTS)
 class Arm:
     """A campaign of the arena. `default` is `Campaign(data)`; the others have its start and its guard, too.
 
-    `alone` has neither random questions at the start nor a guard: a strategy as its authors run it.
+    `alone` has neither random questions at the start nor a guard: a strategy as its authors run it. `released` computes
+    what their code does where that differs from the formula.
 
     >>> Arm("random", features="both", names=True, recall=0.8).name
     'random+both+names@0.8'
     >>> Arm.of("uncertainty+label_gp+alone")
-    Arm(strategy='uncertainty', model='label_gp', features='words', names=False, recall=1.0, alone=True)
+    Arm(strategy='uncertainty', model='label_gp', features='words', names=False, recall=1.0, alone=True, released=False)
     """
 
     strategy: str = "default"
@@ -40,24 +44,25 @@ class Arm:
     names: bool = False
     recall: float = 1.0
     alone: bool = False
+    released: bool = False
 
     @classmethod
     def of(cls, name):
         kind, _, recall = name.partition("@")
         strategy, *parts = kind.split("+")
-        unknown = {*parts} - {*MODELS, *FEATURES, "names", "alone"}
+        unknown = {*parts} - {*MODELS, *FEATURES, *FLAGS}
         if unknown or strategy not in ("default", *strategies()):
             raise ValueError(
                 f"there is no arm {name!r}: write STRATEGY, then +MODEL, +FEATURES, +names, +alone, @RECALL"
             )
         chosen = {"model": next((part for part in parts if part in MODELS), MODEL)}
         chosen["features"] = next((part for part in parts if part in FEATURES), "words")
-        return cls(strategy, **chosen, names="names" in parts, recall=float(recall or 1), alone="alone" in parts)
+        return cls(strategy, **chosen, recall=float(recall or 1), **{flag: flag in parts for flag in FLAGS})
 
     @property
     def name(self):
         parts = [self.strategy, self.model * (self.model != MODEL), self.features * (self.features != "words")]
-        parts += ["names" * self.names, "alone" * self.alone]
+        parts += [flag * getattr(self, flag) for flag in FLAGS]
         return "+".join(filter(None, parts)) + (f"@{self.recall:g}" if self.recall < 1 else "")
 
     @property
@@ -74,7 +79,7 @@ class Arm:
     @property
     def random(self):
         """Random whole items with the same model and features: what this one has to beat."""
-        return replace(self, strategy="random", alone=False)
+        return replace(self, strategy="random", alone=False, released=False)
 
     @property
     def usual(self):
@@ -85,7 +90,8 @@ class Arm:
         """Of `Campaign`."""
         options = {"model": self.model, "hints": "auto" if self.names else None}
         if self.alone:
-            return options | {"strategy": OWN_STRATEGY if self.strategy == "default" else self.strategy}
+            name = OWN_STRATEGY if self.strategy == "default" else self.strategy
+            return options | {"strategy": as_released(name) if self.released else name}
         if self.strategy == "default":
             return options
         guard = {} if self.strategy == "random" else {"control": lw.Guard()}
@@ -96,6 +102,13 @@ def strategies():
     """The registered ones that ask for items; without the default's own, which is the arm `default`."""
     made = {name: make() for name, make in lw.queries.BY_NAME.items()}
     return [name for name, each in made.items() if each.target == "items" and name != OWN_STRATEGY]
+
+
+def as_released(name):
+    """A strategy as its authors' code computes it; None where that is the same."""
+    made = lw.queries.BY_NAME[name]()
+    settings = (each for each in RELEASED if all(hasattr(made, field) for field in each))
+    return next((replace(made, **each) for each in settings), None)
 
 
 def groups():
@@ -111,6 +124,7 @@ def groups():
         "forgetting": [Arm(each, names=names, recall=FORGETFUL) for names in (False, True) for each in both],
         "features": [Arm(each, features=f, names=names) for f, names in embedded for each in both],
         "alone": [Arm(each, alone=True) for each in ("default", *chosen)],
+        "released": [Arm(each, alone=True, released=True) for each in chosen if as_released(each)],
         "strategies_names": [Arm(each, names=True) for each in chosen],
         "strategies_both": [Arm(each, features="both", names=True) for each in chosen],
         "models_both": [Arm(each, model, "both") for model in MODELS[1:] for each in both],
@@ -157,7 +171,7 @@ def sets_in(folder):
     Such a folder has `items.jsonl.gz` (text, labels) and `labels.json` (name to description, or "").
     """
     found = [ArenaSet(path.parent.name, "texts", path.parents[1]) for path in sorted(folder.glob("*/items.jsonl.gz"))]
-    files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
+    files = [path for path in sorted(folder.iterdir()) if path.is_file() and BY_SUFFIX.keys() & {*path.suffixes}]
     found += [ArenaSet(path.name.partition(".")[0], "file", path) for path in files]
     if not found:
         raise ValueError(f"there is nothing in {folder}: put files of labelled items there, or folders of texts")

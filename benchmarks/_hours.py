@@ -123,7 +123,7 @@ def paired(gains):
     """The mean of differences that are paired by seed, its standard error, and p of a t-test."""
     n = len(gains)
     error = np.std(gains, ddof=1) / np.sqrt(n) if n > 1 else float("nan")
-    p = float(stats.ttest_1samp(gains, 0.0).pvalue) if n > 1 and error else float("nan")
+    p = float(stats.ttest_1samp(gains, 0.0).pvalue) if n > 1 and error > 1e-12 else float("nan")
     return {"gain": rounded(np.mean(gains), 4), "standard_error": rounded(error, 4), "p": rounded(p, 5)}
 
 

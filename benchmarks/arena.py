@@ -5,11 +5,12 @@
 
 A campaign learns after every twenty items, up to 340, from a pool of 2000. The yardstick is the usual way of the same
 person: 300 random items, picked by typing, logistic regression on words. An arm is STRATEGY, then what differs from
-`Campaign(data)` without names: +label_gp, +binary_relevance, +embedding, +both, +names, +alone, @0.8.
+`Campaign(data)` without names: +label_gp, +binary_relevance, +embedding, +both, +names, +alone, +released, @0.8.
 `default+both+names@0.8` has the default strategy and model, words and vectors of MiniLM, labels with their names, and a
 person who finds each label with probability 0.8. The strategies have the start and the guard of the default; `alone`
-is without both, as its authors run a strategy. The groups are base, strategies, names, models, forgetting, features,
-alone, strategies_names, strategies_both and models_both. Only sets of raw text have vectors, which need `make embed`.
+is without both, as its authors run a strategy; `released` computes what their code does. The groups are base,
+strategies, names, models, forgetting, features, alone, released, strategies_names, strategies_both and models_both.
+Only sets of raw text have vectors, which need `make embed`.
 
 `share`: the part of the usual way's seconds after which a campaign is as good in macro average precision and in
 precision@1-3, for the dearest of nine price lists, of curves averaged over seeds. `level`: the mean log of both scores
@@ -154,7 +155,7 @@ def summed_up(finished, sets, arms):
     return first | as_given(finished, sets) | {"runs": len(finished.runs), "conditions": conditions}
 
 
-def arguments():
+def arguments(given):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="two made-up sets, two seeds, five arms")
     parser.add_argument("--sets", help="names, by comma; all by default")
@@ -164,7 +165,7 @@ def arguments():
     parser.add_argument("--add", type=Path, action="append", default=[], metavar="FOLDER", help="sets of your own")
     parser.add_argument("--out", type=Path, help="folder of the runs; by default runs/arena")
     parser.add_argument("--finished", action="store_true", help="run nothing; sum up what is there")
-    options = parser.parse_args()
+    options = parser.parse_args(given)
     options.arms = options.arms or (QUICK_ARMS if options.quick else ",".join(groups()))
     options.seeds = options.seeds or (2 if options.quick else 5)
     try:
@@ -179,8 +180,8 @@ def arguments():
     return options
 
 
-def main():
-    options = arguments()
+def main(given=None):
+    options = arguments(given)
     rounds, full = (QUICK_ROUNDS, QUICK_FULL) if options.quick else (ROUNDS, FULL)
     with tempfile.TemporaryDirectory() as scratch:
         options.out = options.out or (Path(scratch) if options.quick else RUNS)
