@@ -1,12 +1,13 @@
-"""Ours beside the peers, in one run: seconds from answers to the next questions, and accuracy at equal labels.
+"""Ours beside the peers: a person's hours to the same level, seconds to the next questions, accuracy at equal labels.
 
     python benchmarks/peers.py --install          # make the peers' environments, once; needs a package index
     python benchmarks/peers.py [--quick] [--environments FOLDER]
+    python benchmarks/peers.py --hours [--sets a,b] [--seeds N]     # the campaigns in hours alone
 
-small-text, modAL, libact, scikit-activeml and river each run in an environment of their own (`_peers/*.txt` pins them),
-in a process and on one thread of its own, and so do we; all are fed the same arrays. Everybody has the same classifier
-where one can choose it: a logistic regression per label, C = 10, liblinear. Peers are given sparse rows where they take
-them.
+small-text, modAL, libact, scikit-activeml, Potato and river each run in an environment of their own (`_peers/*.txt`
+pins them), in a process and on one thread of its own, and so do we; all are fed the same arrays. Everybody has the same
+classifier where one can choose it: a logistic regression per label, C = 10, liblinear. Peers are given sparse rows
+where they take them.
 
 * Speed: 100 items are answered in full, then batches of 1 or 10 are asked. A round is from answers to the next
   questions, the model refreshed with those answers. Processor seconds, the mean of a few rounds after a rehearsal.
@@ -15,6 +16,9 @@ them.
   ratios, over made-up and, where LABELWISE_SHARED_DATA has it, real data.
 * Accuracy: from 30 to 100 items, or as many answers, on items nobody asks about; every choice of items is judged by the
   same classifier, our default campaign by its own model.
+* Hours: campaigns from 20 to 340 whole items on shared sets, until each is as good as the usual way (`_peers/hours.py`,
+  `_peers/hour_figures.py`). `hours_ours_over_best_peer` is our default over the peer that needs the fewest hours on a
+  set, as a median over sets. Finished campaigns are kept in runs/peers and not done again.
 * Streams: river and `OnlineBayes`, each row predicted, then learnt.
 
 The last line printed is one JSON object. Without any environment --quick measures ours alone.
@@ -28,16 +32,20 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parent))  # also where this file is loaded from elsewhere
 sys.path.insert(0, str(Path(__file__).parent / "_peers"))
 
 from accuracy import accuracy_jobs, judge, stream_figures
 from environments import DEFAULT_FOLDER, interpreter, make_all
+from hour_figures import NO_PEERS, summary
+from hours import WITH_NAMES, WITHOUT_NAMES, campaigns, finished
 from pools import made_up, real
 from protocol import save_task
 
@@ -45,6 +53,7 @@ HERE = Path(__file__).parent / "_peers"
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 ANSWERED = 100  # items at the start of a timed run
 MINUTES = 60.0
+HOUR_SETS, HOUR_SEEDS = (*WITHOUT_NAMES, *WITH_NAMES), 3  # of the campaigns in hours
 
 
 @dataclass(frozen=True)
@@ -54,10 +63,17 @@ class Package:
     name: str
     environment: str
     runner: str
-    nearest: dict[str, str]
+    nearest: dict[str, str]  # empty where no strategy of ours has the same classifier
     one_at_a_time: tuple[str, ...] = ()
     rounds: int = 3
     judged: bool = True
+    slow: tuple[str, ...] = ()  # besides those that ask for one at a time: only in campaigns on small sets
+    of_items: tuple[str, ...] = ()  # where a strategy has another name for whole items
+
+    @property
+    def campaigns(self) -> tuple[str, ...]:
+        """The strategies whose hours are measured."""
+        return self.of_items or (*self.nearest, *self.slow)
 
     def jobs(self, case: str, data: Path, batch: int) -> list[dict[str, Any]]:
         def rounds(strategy: str) -> int:
@@ -104,7 +120,21 @@ PEERS = (
         {"mmc": "expected_loss_reduction", "binary_minimization": "binary_minimisation"},
         one_at_a_time=("mmc", "binary_minimization"),
     ),
-    Package("scikit-activeml", "current", "skactiveml_runner.py", {"entropy": "uncertainty_pairs"}, judged=False),
+    Package(
+        "scikit-activeml",
+        "current",
+        "skactiveml_runner.py",
+        {"entropy": "uncertainty_pairs"},
+        judged=False,
+        of_items=("items entropy",),
+    ),
+    Package(
+        "Potato",
+        "potato",
+        "potato_runner.py",
+        dict.fromkeys(("uncertainty", "uncertainty_unmixed", "hybrid", "diversity"), ""),
+        slow=("badge",),
+    ),
 )
 OTHERS_OF_OURS = ("default", "random", "balanced_pairs")
 OUR_DEFAULT = "labelwise default"
@@ -159,7 +189,10 @@ OURS = Package(
     "labelwise",
     "",
     "labelwise_runner.py",
-    {name: name for name in (*OTHERS_OF_OURS, *sorted({name for peer in PEERS for name in peer.nearest.values()}))},
+    {
+        name: name
+        for name in (*OTHERS_OF_OURS, *sorted({name for peer in PEERS for name in peer.nearest.values() if name}))
+    },
     rounds=9,
 )
 OURS_QUICK = replace(OURS, nearest={name: name for name in ("default", "uncertainty")}, rounds=2)
@@ -226,8 +259,17 @@ def measure(bench: Bench, quick: bool) -> dict[str, Any]:
     figures["peers"] = [peer.name for peer in peers]
     figures["seconds"], figures["wall_seconds"] = bench.seconds, bench.wall
     figures |= judged(bench, peers, quick)
+    if not quick:
+        figures["hours"] = hours(bench, peers, HOUR_SETS, HOUR_SEEDS)
     figures["failed"] = bench.failed
     return figures
+
+
+def hours(bench: Bench, peers: list[Package], sets: Sequence[str], seeds: int) -> dict[str, Any]:
+    """Campaigns in a person's hours; those that are kept in runs/peers are not done again."""
+    campaigns(bench.play, peers, bench.scratch, sets, seeds)
+    arms = [*NO_PEERS, *(f"{peer.name} {strategy}" for peer in PEERS for strategy in peer.campaigns)]
+    return summary(finished(arms, sets, seeds))
 
 
 def judged(bench: Bench, peers: list[Package], quick: bool) -> dict[str, Any]:
@@ -267,6 +309,9 @@ def main() -> None:
         metavar="FOLDER",
         help="where they are; LABELWISE_PEERS, or .venv-peers",
     )
+    parser.add_argument("--hours", action="store_true", help="only the campaigns in hours, the missing ones")
+    parser.add_argument("--sets", default=",".join(HOUR_SETS), metavar="A,B", help="of --hours")
+    parser.add_argument("--seeds", type=int, default=HOUR_SEEDS, metavar="N", help="of --hours")
     options = parser.parse_args()
     if options.install:
         make_all(options.environments)
@@ -275,7 +320,11 @@ def main() -> None:
         bench = Bench(options.environments, Path(scratch))
         if not options.quick and not bench.there():
             parser.exit(2, f"there is no peer in {options.environments}: make them with --install, or use --quick\n")
-        print(json.dumps(rounded(measure(bench, options.quick))))
+        if options.hours:
+            figures = hours(bench, bench.there(), options.sets.split(","), options.seeds) | {"failed": bench.failed}
+        else:
+            figures = measure(bench, options.quick)
+        print(json.dumps(rounded(figures)))
 
 
 if __name__ == "__main__":

@@ -120,6 +120,91 @@ def test_macro_f1_of_a_stream(peers):
     assert figures == {"it": {"rows_per_second": 5.0, "macro_f1": pytest.approx(f1)}}
 
 
+def curve(*rows):
+    """Items, one label picked for each, and both figures the same."""
+    return {"curve": [[items, items, value, value] for items, value in rows], "seconds_per_round": 0.5}
+
+
+def straight(last):
+    """From 40 items to 340: a line to `last`, which is at 1 of the level after 300 / last items."""
+    return curve(*((items, last * items / 300) for items in range(40, 341, 20)))
+
+
+@pytest.fixture
+def hour_figures(peers):
+    import hour_figures
+
+    return hour_figures
+
+
+def test_hours_by_hand(hour_figures):
+    runs = {hour_figures.RANDOM: {0: straight(1)}, hour_figures.OURS: {0: straight(2.5)}}
+    runs |= {"small-text cvirs": {0: straight(1.25)}, "modAL max_loss": {0: straight(0.5)}}
+    row = hour_figures.hours_of(runs)
+    of_item = float(hour_figures.PRICES.whole_item()) + float(hour_figures.PRICES.pick)  # with one label picked
+    assert row["usual_hours"] == pytest.approx(300 * of_item / 3600)
+    wanted = {"small-text cvirs": 240, hour_figures.OURS: 120, hour_figures.RANDOM: 300}
+    assert {arm: row["hours"][arm] for arm in wanted} == pytest.approx(
+        {arm: items * of_item / 3600 for arm, items in wanted.items()}
+    )
+    assert row["hours"]["modAL max_loss"] is None  # at 340 items it is at 0.57 of the level
+    assert hour_figures.best_peer(row) == "small-text cvirs"
+    found = hour_figures.summary({"a": runs})
+    assert found["hours_ours_over_best_peer"] == pytest.approx(0.5)
+    assert found["hours_over_best_peer"][hour_figures.RANDOM] == pytest.approx(300 / 240)
+    assert found["arms"]["modAL max_loss"]["never"] == 1 and found["arms"]["modAL max_loss"]["share_of_usual"] is None
+    assert found["arms"]["modAL max_loss"]["ours_over"] == pytest.approx(120 / 340)  # it needs more than all of them
+
+
+def test_what_never_reaches_the_level_is_not_left_out(hour_figures):
+    base = {hour_figures.RANDOM: {0: straight(1)}}
+    never = base | {hour_figures.OURS: {0: straight(0.5)}, "modAL max_loss": {0: straight(1.25)}}
+    both = base | {hour_figures.OURS: {0: straight(2)}, "modAL max_loss": {0: straight(0.5)}}
+    good = base | {hour_figures.OURS: {0: straight(2.5)}, "modAL max_loss": {0: straight(1.25)}}
+    assert hour_figures.summary({"a": never})["hours_ours_over_best_peer"] is None
+    assert hour_figures.summary({"a": both})["hours_ours_over_best_peer"] == pytest.approx(150 / 340)
+    three = hour_figures.summary({"a": never, "b": both, "c": good})
+    assert three["hours_ours_over_best_peer"] == pytest.approx(0.5)  # of infinity, 0.44 and 0.5
+    assert three["over_best_peer"][hour_figures.OURS]["a"] is None
+
+
+def test_arms_count_by_the_seeds_of_ours_and_the_curve_that_counts_is_their_mean(hour_figures):
+    two = {0: straight(1), 1: straight(1)}
+    runs = {hour_figures.RANDOM: two, hour_figures.OURS: {0: straight(1.5), 1: straight(2.5)}}
+    runs |= {"modAL max_loss": {0: straight(9)}, "libact mmc": {0: straight(9), 1: {"unfinished": "too slow"}}}
+    row = hour_figures.hours_of(runs)
+    assert row["seeds"] == 2 and row["unfinished"] == ["modAL max_loss", "libact mmc"]
+    assert row["hours"].keys() == {hour_figures.RANDOM, hour_figures.OURS}
+    assert row["hours"][hour_figures.OURS] == pytest.approx(row["usual_hours"] / 2)
+    assert hour_figures.best_peer(row) is None
+    assert hour_figures.summary({"a": runs})["over_best_peer"][hour_figures.OURS] == {}
+
+
+def test_a_campaign_that_falls_below_the_level_again_has_not_reached_it(hour_figures):
+    bumpy = curve(*((items, 2.0 if items == 100 else items / 300) for items in range(40, 341, 20)))
+    row = hour_figures.hours_of({hour_figures.RANDOM: {0: straight(1)}, hour_figures.OURS: {0: bumpy}})
+    assert row["hours"][hour_figures.OURS] == pytest.approx(row["usual_hours"])
+
+
+@pytest.mark.parametrize("asked", [None, "random"])
+def test_campaigns_in_hours_start_alike_and_know_what_was_asked(peers, asked):
+    import hours
+
+    X, Y = peers.made_up(400, seed=0)
+    pool = hours.Pool(X[:380], Y[:380, :4], X[380:], Y[380:, :4])
+    at = hours.HourPool(pool, np.arange(20), None)
+    batches = None if asked is None else hours.random_batches(at, 0)
+    run = hours.by_our_model(at, batches)
+    rows = [row for batch in run["asked"] for row in batch]
+    assert len(set(rows)) == 320 and not set(rows) & set(range(20))
+    assert batches is None or run["asked"] == batches
+    assert [point[0] for point in run["curve"]] == list(range(40, 341, 20))
+    assert [point[1] for point in run["curve"]][-1] == pool.Y[[*range(20), *rows]].sum()
+    by_peers = hours.by_logistic(at, run["asked"])
+    assert [point[:2] for point in by_peers] == [point[:2] for point in run["curve"]]
+    assert by_peers != run["curve"]
+
+
 def test_every_package_is_pinned():
     folder = SCRIPT.parent / "_peers"
     for file in sorted(folder.glob("*.txt")):

@@ -9,7 +9,7 @@ import venv
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NAMES = ("current", "small-text-2", "older")
+NAMES = ("current", "small-text-2", "older", "potato")
 DEFAULT_FOLDER = Path(os.environ.get("LABELWISE_PEERS") or HERE.parents[1] / ".venv-peers")  # ignored by git
 SOURCE_SETTINGS = {"LIBACT_BUILD_HINTSVM": "0", "LIBACT_BUILD_VARIANCE_REDUCTION": "0"}
 

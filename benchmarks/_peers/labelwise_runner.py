@@ -12,14 +12,19 @@ DEFAULT = "default"
 
 
 class Labelwise:
-    def __init__(self, strategy: str, task: Task) -> None:
-        self.data = lw.LabelData.from_arrays(task.X, label_names=[str(j) for j in range(task.Y.shape[1])])
-        self.campaign = start_campaign(strategy, self.data)
-        ids, names = self.data.item_ids, self.data.label_names
-        said = [dict(zip(names, task.Y[row].astype(bool).tolist(), strict=True)) for row in task.start]
-        self.campaign.tell([lw.Answer(ids[row], each) for row, each in zip(task.start, said, strict=True)])
+    def __init__(self, strategy: str, task: Task, data: lw.LabelData | None = None) -> None:
+        names = [str(j) for j in range(task.Y.shape[1])]
+        self.data = lw.LabelData.from_arrays(task.X, label_names=names) if data is None else data
+        self.Y, self.campaign = task.Y.astype(bool), start_campaign(strategy, self.data)
         self.row_of = {item: row for row, item in enumerate(self.data.item_ids)}
         self.column_of = {name: column for column, name in enumerate(self.data.label_names)}
+        self.know(task.start)
+
+    def know(self, rows: np.ndarray) -> None:
+        """Tell the campaign all labels of some items."""
+        ids, names = self.data.item_ids, self.data.label_names
+        said = [dict(zip(names, self.Y[row].tolist(), strict=True)) for row in rows]
+        self.campaign.tell([lw.Answer(ids[row], each) for row, each in zip(rows, said, strict=True)])
 
     def ask(self, n: int) -> tuple[np.ndarray, np.ndarray | None]:
         self.questions = self.campaign.ask(n)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from hour_figures import NAMED, NO_PEERS, OURS, OURS_LOGISTIC, RANDOM, RANDOM_OUR_MODEL
+
 HEADLINE = {
     "fastest_peer_over_ours_same_classifier": "same classifier, strategy by strategy, the least ratio",
     "fastest_peer_over_our_default": "our default campaign against the fastest of all peers",
@@ -12,7 +14,8 @@ HEADLINE = {
 
 
 def tables(figures: dict[str, Any]) -> dict[str, str]:
-    return {
+    found = hour_tables(figures["hours"]) if "hours" in figures else {}
+    return found | {
         "headline": headline(figures),
         "speed": speed(figures),
         "ours": own_speed(figures),
@@ -60,6 +63,49 @@ def accuracy(figures: dict[str, Any]) -> str:
         scores = [figures["accuracy"][of].get(name) for of in sets]
         rows.append([name, *("" if each is None else " / ".join(f"{x:.3f}" for x in each[:3]) for each in scores)])
     return table(["strategy", *sets], rows)
+
+
+def hour_tables(figures: dict[str, Any]) -> dict[str, str]:
+    """Hours by set, and by strategy over the sets."""
+    arms = [RANDOM, OURS_LOGISTIC, RANDOM_OUR_MODEL, OURS, NAMED]
+    rows = []
+    for name, row in figures["sets"].items():
+        best = figures["best_peer"][name]
+        cells = [hours_of(row, arm) for arm in (RANDOM, best, *arms[1:])]
+        ratio = ratio_of(figures["over_best_peer"][OURS].get(name))
+        rows.append([name, f"{row['usual_hours']:.2f}", cells[0], f"{cells[1]}, {best}", *cells[2:], ratio])
+    over = [ratio_of(figures["hours_over_best_peer"][arm]) for arm in arms]
+    rows.append(["over the best peer, median", "", over[0], "1", *over[1:], over[3]])
+    head = ["set", "usual way", "random items", "best peer of the set", "our questions", "random items, our model"]
+    head += ["our default", "with names", "our default over the best peer"]
+    by_arm = [
+        [
+            arm,
+            str(row["sets"]),
+            str(row["never"]),
+            ratio_of(row["share_of_usual"]),
+            ratio_of(row["ours_over"]),
+            number(row["seconds_per_round"]),
+        ]
+        for arm, row in sorted(figures["arms"].items(), key=lambda each: each[1]["ours_over"] or 0, reverse=True)
+    ]
+    heads = ["strategy", "sets", "never", "hours over the usual way's", "our hours over its", "processor s a round"]
+    seeds = sorted({row["seeds"] for row in figures["sets"].values()})
+    return {
+        "hours": table(head, rows),
+        "hours by strategy": table(heads, [row for row in by_arm if row[0] not in (*NO_PEERS[:1], NAMED)]),
+        "hours seeds": f"{len(figures['sets'])} sets, {'–'.join(map(str, seeds))} seeds.",
+    }
+
+
+def hours_of(row: dict[str, Any], arm: str | None) -> str:
+    if arm not in row["hours"]:
+        return ""
+    return "never" if row["hours"][arm] is None else f"{row['hours'][arm]:.2f}"
+
+
+def ratio_of(value: float | None) -> str:
+    return "never" if value is None else f"{value:.2f}"
 
 
 def streams(figures: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ the next questions: take the answers in, refresh the model, choose. Only numpy a
 from __future__ import annotations
 
 import json
+import random
 import sys
 import time
 import traceback
@@ -21,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 C = 10.0  # of the logistic regression that every package is given
-BUDGET = 60.0  # seconds after which a run of many rounds ends
+BUDGET = 60.0  # processor seconds after which a run of many rounds ends
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,10 @@ def load_task(path: Path) -> Task:
         return Task(X, file["Y"].astype(int), file["start"])
 
 
-def play(learner: Learner, task: Task, batch: int, rounds: int) -> dict[str, Any]:
+def play(learner: Learner, task: Task, batch: int, rounds: int, budget: float = BUDGET) -> dict[str, Any]:
     """Ask, then answer and ask again `rounds` times. The first of several rounds is a rehearsal, which is not timed."""
     wall, processor, asked = [], [], []
     rows, labels = learner.ask(batch)
-    begin = time.perf_counter()
     for _ in range(rounds):
         rows = np.asarray(rows)
         values = task.Y[rows] if labels is None else task.Y[rows, labels]
@@ -78,7 +78,7 @@ def play(learner: Learner, task: Task, batch: int, rounds: int) -> dict[str, Any
         rows, labels = learner.ask(batch)
         wall.append(time.perf_counter() - clocks[0])
         processor.append(time.process_time() - clocks[1])
-        if time.perf_counter() - begin > BUDGET:
+        if sum(processor) > budget:
             break
     first = 1 if len(wall) > 1 else 0
     return {"wall": wall[first:], "processor": processor[first:], "asked": asked}
@@ -90,8 +90,11 @@ def run_jobs(make: Make) -> None:
     done = []
     for job in json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")):
         task = load_task(Path(job["data"]))
+        random.seed(0)  # for packages that take their chance from the states of the interpreter and of numpy
+        np.random.seed(0)  # noqa: NPY002 (the same)
         try:
-            found = play(make(job["strategy"], task), task, job["batch"], job["rounds"])
+            learner = make(job["strategy"], task)
+            found = play(learner, task, job["batch"], job["rounds"], job.get("budget", BUDGET))
         except Exception as error:  # a peer may fail in any way; the others have to be measured all the same
             traceback.print_exc()
             found = {"error": f"{type(error).__name__}: {error}"}

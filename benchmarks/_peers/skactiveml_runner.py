@@ -1,4 +1,7 @@
-"""scikit-activeml knows one label: its uncertainty sampling, label by label, and the most useful pairs of all."""
+"""scikit-activeml knows one label: its uncertainty sampling, label by label, and the most useful pairs of all.
+
+"items entropy" takes the items with the highest mean over their labels, as whole items.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,11 @@ class SkActiveML:
         self.X = task.dense  # it takes no sparse rows
         self.known = np.full(task.Y.shape, np.nan)
         self.known[task.start] = task.Y[task.start]
-        self.chooser = UncertaintySampling(method=strategy, random_state=0)
+        self.whole_items = strategy.startswith("items ")
+        self.chooser = UncertaintySampling(method=strategy.removeprefix("items "), random_state=0)
         self.model = SklearnClassifier(LogisticRegression(C=C, solver="liblinear"), classes=[0, 1], random_state=0)
 
-    def ask(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+    def ask(self, n: int) -> tuple[np.ndarray, np.ndarray | None]:
         utilities = np.empty(self.known.shape)
         for j, known in enumerate(self.known.T):
             _, utilities[:, j : j + 1] = (
@@ -25,11 +29,13 @@ class SkActiveML:
                 for part in self.chooser.query(self.X, known, self.model, batch_size=1, return_utilities=True)
             )
         utilities[np.isnan(utilities)] = -np.inf  # answered
+        if self.whole_items:
+            return np.argsort(-utilities.mean(axis=1), kind="stable")[:n], None
         best = np.argpartition(-utilities.ravel(), n)[:n]
         return best // self.known.shape[1], best % self.known.shape[1]
 
-    def tell(self, rows: np.ndarray, labels: np.ndarray, values: np.ndarray) -> None:
-        self.known[rows, labels] = values
+    def tell(self, rows: np.ndarray, labels: np.ndarray | None, values: np.ndarray) -> None:
+        self.known[rows if labels is None else (rows, labels)] = values
 
 
 if __name__ == "__main__":
