@@ -86,17 +86,17 @@ def expected_regret(
     """
     yes, reference = np.broadcast_to(p_asked[:, None, :], covariance.shape), p_reference[None]
     present, absent = means_after_answers(p_asked, p_reference, covariance)
-    gains = np.where(yes > 0, yes * beta_regret(present, reference, alpha, beta), 0.0)
-    return gains + np.where(yes < 1, (1 - yes) * beta_regret(absent, reference, alpha, beta), 0.0)
+    return yes * beta_regret(present, reference, alpha, beta) + (1 - yes) * beta_regret(absent, reference, alpha, beta)
 
 
 def means_after_answers(
     p_asked: FloatArray, p_reference: FloatArray, covariance: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """(n, m, q) probabilities at the reference items after yes and after no; unchanged by impossible answers."""
+    """(n, m, q) probabilities at the reference items after yes and after no; unchanged where the answer is certain."""
     yes, shape = p_asked[:, None, :], covariance.shape
-    rise = np.divide(covariance, yes, out=np.zeros(shape), where=yes > 0)
-    fall = np.divide(covariance, 1 - yes, out=np.zeros(shape), where=yes < 1)
+    is_open = (yes > 0) & (yes < 1)
+    rise = np.divide(covariance, yes, out=np.zeros(shape), where=is_open)
+    fall = np.divide(covariance, 1 - yes, out=np.zeros(shape), where=is_open)
     return np.clip(p_reference + rise, 0.0, 1.0), np.clip(p_reference - fall, 0.0, 1.0)
 
 

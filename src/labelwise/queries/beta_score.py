@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
 from labelwise.numerics.beta_score import beta_losses, expected_regret, means_after_answers, released_losses
-from labelwise.numerics.choosing import best, open_entries, open_items
+from labelwise.numerics.choosing import best, open_counts, open_entries, open_items
 from labelwise.numerics.clustering import nearest_to_centres
 from labelwise.numerics.feature_scaling import unit_rows
 from labelwise.numerics.user_input import check_at_least, check_choices
@@ -96,7 +96,7 @@ class BetaScore:
         gains = Gains.of(posterior, closed, reference, rule, rng)
         if gains is None:
             return OwnLoss(self.alpha, self.beta, self.target).choose(posterior, closed, n, rng)
-        free = rows.size if self.target == "items" else int(gains.count_open(rows))
+        free = rows.size if self.target == "items" else gains.count_open(rows)
         limit = max(n, min(ceil(self.top_share * free), MOST_KEPT))
         kept = gains.highest(rows, limit, self.target, rng)
         places, scores = spread_out(kept, n, rng)
@@ -199,7 +199,7 @@ class Gains:
         return cls(posterior, closed, reference, rule, seed, drawn)
 
     def count_open(self, rows: IntArray) -> int:
-        return rows.size * self.posterior.n_labels - int(self.closed[rows].count_nonzero())
+        return int(open_counts(self.closed[rows]).sum())
 
     def highest(self, rows: IntArray, limit: int, target: Target, rng: np.random.Generator) -> Kept:
         """The open items, or pairs, with the highest totals, at most `limit`."""
