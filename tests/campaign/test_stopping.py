@@ -9,7 +9,7 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score
 from tests.campaign.test_learning_curve import AT, judged, power_law
 
 from labelwise.campaign import stopping
-from labelwise.campaign.standing import CURVE_SHARES, MIN_RANDOM_ITEMS, fit_curve
+from labelwise.campaign.standing import MIN_RANDOM_ITEMS, RATES, fit_curve
 from labelwise.data import make_shapes
 from labelwise.records.asking import RISK
 from labelwise.records.learning_curve import HOUR, IntervalEstimate, LearningCurve, Outlook
@@ -157,31 +157,32 @@ def test_more_time_pays_if_some_longer_time_pays(worth):
 
 
 def test_the_probability_is_that_of_all_curves_that_are_probable():
-    """The rival draws a hundred times as many curves by integrating over level, rise and rate itself."""
+    """The rival draws level, rise, rate and scatter from their prior, and weighs them by the points."""
     truth, _ = power_law(0.85, 0.2, 0.5)
     scores = judged(truth, 3)
-    f1 = np.array([score.value for score in scores])
-    draws = np.stack([score.draws for score in scores])
-    rng, slopes, weights = np.random.default_rng(1), [], []
-    for rate in (0.1, 0.25, 0.5, 1.0, 1.5):
+    f1, judged_by = np.array([score.value for score in scores]), np.stack([score.draws for score in scores])
+    rng, n = np.random.default_rng(1), 400_000
+    slopes, weights = [], []
+    for rate in RATES:
         basis = np.column_stack([np.ones(AT.size), 1 - AT**-rate])
-        now, rise, log_sd = (
-            rng.uniform(0.4, 1.2, 400_000),
-            rng.uniform(-1.0, 2.5, 400_000),
-            rng.uniform(-9, -1, 400_000),
-        )
-        span = AT[0] ** -rate - AT[-1] ** -rate  # flat in what it rises from first to last point
-        rise = rise / span * 0.5
-        error = f1[:, None] - basis @ np.stack([now, rise])
-        log_likelihood = -AT.size * log_sd - 0.5 * np.sum(error**2, axis=0) / np.exp(2 * log_sd)
-        moved = np.linalg.lstsq(basis, draws - f1[:, None], rcond=None)[0][1]  # of the rise, by the items that judge
-        slopes.append((rise + rng.choice(moved, rise.size)) * rate)
-        weights.append(log_likelihood)
-    weight = np.exp(np.concatenate(weights) - np.max(np.concatenate(weights)))
-    weight_of_rival = lambda worth: float(weight @ (np.concatenate(slopes) >= worth) / weight.sum())  # noqa: E731
+        between_ends = AT[0] ** -rate - AT[-1] ** -rate
+        rise = rng.uniform(-0.5, 1.0, n) / between_ends  # flat in what it rises from the first to the last point
+        now, log_sd = rng.uniform(0.4, 1.2, n), rng.uniform(-9, -1, n)
+        errors = np.sum((f1[:, None] - basis @ np.stack([now, rise])) ** 2, axis=0)
+        weights.append(-AT.size * log_sd - errors / (2 * np.exp(2 * log_sd)))
+        moved = np.linalg.lstsq(basis, judged_by - f1[:, None], rcond=None)[0][1]  # by the items that judge
+        slopes.append((rise + rng.choice(moved, n)) * rate)
+    slope, weight = np.concatenate(slopes), np.exp(np.concatenate(weights) - np.max(weights))
     curve = fit_curve(HOUR, AT * HOUR, scores, np.random.default_rng(0))
     for worth in (0.02, 0.06, 0.1, 0.15):
-        assert curve.pays(worth) == pytest.approx(weight_of_rival(worth), abs=0.1)
+        rival = weight[slope >= worth].sum() / weight[slope >= 0].sum()
+        assert curve.pays(worth) == pytest.approx(rival, abs=0.08)
+
+
+def test_curves_that_fall_do_not_count():
+    curve = LearningCurve(HOUR, curves=((0.5, -0.3, 1.0), (0.5, -0.1, 1.0), (0.5, 0.1, 1.0), (0.5, 0.0, 1.0)))
+    assert curve.pays(0.05) == 0.5 and curve.pays(0.0) == 1.0
+    assert LearningCurve(HOUR, curves=((0.5, -0.3, 1.0),)).pays(0.0) == 0.0, "where nothing rises, nothing pays"
 
 
 def test_the_probability_holds_about_as_often_as_it_says():
@@ -242,4 +243,3 @@ def test_a_campaign_goes_on_until_there_are_enough_random_items():
         campaign.tell(answerer.answers(campaign.ask(20)))
     assert campaign.status(worth_an_hour=1.0, risk=1.0).outlook.stop
     assert not campaign.status(worth_an_hour=1.0, risk=0.0).outlook.stop
-    assert len(CURVE_SHARES) == 6

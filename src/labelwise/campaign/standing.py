@@ -29,7 +29,7 @@ MIN_RANDOM_ITEMS = 20  # below which nothing is said: drawing from a few again a
 MIN_GAIN = 0.005  # of F1: a doubling of the answers that surely brings less does not pay
 SHARES = (0.0, 0.5, 1.0)  # of the time that strategy and random questions both had, at which they are compared
 CURVE_SHARES = (1 / 6, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 1.0)  # of the time so far, after which F1 is looked at
-RATES = (0.1, 0.25, 0.5, 1.0, 1.5)  # how fast a curve may flatten out: its distance from the end falls as t**-rate
+RATES = (0.1, 0.25, 0.5, 1.0)  # how a curve may flatten out: its distance from the end falls as t**-rate, at most 1/t
 MIN_POINTS = 4  # that a forecast needs
 KEPT_CURVES = 200  # of the probable ones
 

@@ -162,8 +162,9 @@ class LearningCurve:
     def pays(self, worth_an_hour: float) -> float | None:
         """Probability that more time brings at least what it costs: the stopping rule. None where points are too few.
 
-        It is the share of the curves that now rise by `worth_an_hour` (F1) an hour or more. All of them flatten out.
-        So a curve that is flatter is not worth a longer time either, and one that is steeper is worth at least some.
+        Of the curves that do not fall, it is the share that now rises by `worth_an_hour` (F1) an hour or more. All of
+        them flatten out: one that is flatter is not worth a longer time either, and a steeper one is worth some. Curves
+        fall by noise alone, since more answers do not make a model worse.
 
         >>> curve = LearningCurve(3600.0, curves=((0.7, 0.2, 0.5), (0.7, 0.2, 1.0), (0.7, 0.3, 1.0)))
         >>> [curve.pays(worth) for worth in (0.05, 0.1, 0.3, 0.31)]
@@ -172,7 +173,8 @@ class LearningCurve:
         if not self.curves:
             return None
         _, rise, rate = np.array(self.curves).T
-        return float(np.mean(rise * rate * (HOUR / self.seconds) >= worth_an_hour))
+        slopes = (rise * rate)[rise >= 0] * (HOUR / self.seconds)  # of F1 an hour
+        return float(np.mean(slopes >= worth_an_hour)) if slopes.size else 0.0
 
     def outlook(
         self, target_f1: float | None = None, worth_an_hour: float | None = None, risk: float = RISK
