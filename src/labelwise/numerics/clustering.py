@@ -25,6 +25,7 @@ ITERATIONS: Final = 100
 POINTS_PER_CENTRE: Final = 512  # that centres are learnt from; the nearest row is looked for among all
 LEARNT_ON: Final = 10_000  # rows, whatever the number of centres
 AXES: Final = 100  # of sparse rows
+AXES_FROM: Final = 4000  # rows
 NEIGHBOURS: Final = 20  # of an item within its cluster, that say how typical it is
 
 
@@ -138,7 +139,7 @@ class ItemVectors:
     @classmethod
     def learn(cls, X: Any, blocks: Sequence[Block], rng: np.random.Generator) -> Self:
         """From a pool (n, d), of which a sample is read."""
-        rows = X[at_most(LEARNT_ON, np.arange(X.shape[0]), rng)]
+        rows = X[at_most(AXES_FROM, np.arange(X.shape[0]), rng)]
         whole = Block("all", "words" if sp.issparse(rows) else "numbers", 0, X.shape[1])
         seen = [block for block in blocks if block.is_seen_by_models]
         used = [block for block in seen if block.kind == "vectors"] or seen or [whole]
