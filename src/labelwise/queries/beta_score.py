@@ -33,9 +33,9 @@ class BetaScore:
     """Expected rise of a Beta score at reference items by an answer, with diversity by clusters (BESRA).
 
     An answer about label j of an item moves the probabilities of label j at m reference items. The expected regret of
-    not having moved them is the item's gain there, a vector of m numbers summed over its open labels. The share of
-    items with the highest totals is clustered by the direction of these vectors, and the batch has the item nearest to
-    each centre. A batch of one has the item of the highest total.
+    not having moved them is the item's gain there, a vector of m numbers summed over the labels that are open at both.
+    The share of items with the highest totals is clustered by the direction of these vectors, and the batch has the
+    item nearest to each centre. A batch of one has the item of the highest total.
 
     The gain is computed from means and covariances, exactly for any belief (see `expected_regret`). The covariance
     between items is that of the model, see `probability_covariance`. If a model has none, an answer says something
@@ -232,10 +232,11 @@ class Gains:
             covariance = probability_covariance(beliefs, at_reference, rng, SAMPLES)
             assert covariance is not None
             p = np.clip(beliefs.probabilities(), 0.0, 1.0)  # (u, q)
-            reference = Reference(p[at_reference], self.drawn)
+            reference, unknown = Reference(p[at_reference], self.drawn), open_entries(self.closed[self.reference])
             for first in range(0, part.size, size):
                 some = here[first : first + size]
-                yield part[first : first + size], self.rule.gains(p[some], reference, covariance.of(some))
+                found = self.rule.gains(p[some], reference, covariance.of(some))
+                yield part[first : first + size], found if unknown.all() else found * unknown
 
 
 def _items(rows: IntArray, gains: FloatArray, free: BoolArray) -> Kept:
