@@ -184,15 +184,16 @@ def stops_after(rule, rounds):
 
 
 def judge(stop, rounds, price):
-    """Hours of regret, wasted and missed, against the best stop in hindsight."""
+    """Hours of regret, wasted and missed, against the best stop in hindsight, and whether it was sooner than that."""
     value = np.array([100 * price * row["f1"] - row["hours"] for row in rounds])
     best = int(np.argmax(value))
     regret = float(value[best] - value[stop])
-    return {"regret": regret, "wasted": regret * (stop > best), "missed": regret * (stop < best)}
+    too_soon = float(stop < best)
+    return {"regret": regret, "wasted": regret * (stop > best), "missed": regret * too_soon, "too_soon": too_soon}
 
 
 def figures_of(runs):
-    """By rule and price, means over seeds, then sets: regret, wasted, missed, and the stop in hours and items."""
+    """By rule and price, means over seeds, then sets: regret and its parts, how often too soon, hours and items."""
     table = {}
     for price in PRICES:
         rules = {f"ours, risk {risk:g}": ours(risk, price) for risk in RISKS} | PUBLISHED | FIXED

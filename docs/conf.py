@@ -54,7 +54,7 @@ copybutton_prompt_is_regexp = True
 FROM_ROOT = {"index": "README", "contributing": "CONTRIBUTING", "security": "SECURITY", "changes": "CHANGELOG"}
 ROOMS = ("records", "data", "models", "queries", "decisions", "labelling", "studies", "streams", "hints", "encoders")
 SECTIONS = {  # title and first page of a section, and its other pages
-    "Documents <tag-my-documents>": "guide notebooks page costs label-names features formats decisions",
+    "Documents <tag-my-documents>": "guide notebooks page costs stopping label-names features formats decisions",
     "Team <projects>": "security",
     "Prices <diagnose>": "new-labels",
     "Streams <stream>": "large-pools scale",
