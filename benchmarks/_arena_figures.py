@@ -180,11 +180,12 @@ class Finished:
     """The runs that there are: (set, arm, seed) to a run, and (set, usual, seed) to the usual way's figures."""
 
     def __init__(self, runs, usual):
-        self.runs, self.usual = runs, usual
+        self.runs, self.usual, self._seeds = runs, usual, {}
+        for name, arm, seed in sorted(runs):
+            self._seeds.setdefault((name, arm), []).append(seed)
 
     def seeds(self, name, arm):
-        found = (s for n, a, s in self.runs if n == name and a == arm.name and (name, arm.usual, s) in self.usual)
-        return sorted(found)
+        return [seed for seed in self._seeds.get((name, arm.name), ()) if (name, arm.usual, seed) in self.usual]
 
     def levels(self, name, arm):
         """Seed to level, of the seeds that have a usual way, too."""
