@@ -25,7 +25,7 @@ class Model(Protocol):
 
     Learning in pieces must then give the same as one batch; otherwise a resumed campaign would ask other questions.
     A model with `learn_pool(X)` is shown the features of all items before it is fitted: it returns a model that has
-    seen them.
+    seen them. It is shown a pool in shards only if it says `reads_shards = True`.
     """
 
     def fit(self, X: Any, Y: Any, observed: Any = None) -> Any: ...

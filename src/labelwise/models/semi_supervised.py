@@ -19,8 +19,8 @@ from sklearn.utils.metaestimators import available_if
 
 from labelwise.models.base import LabelModel, with_random_state
 from labelwise.models.label_gp.model import LabelGP
-from labelwise.numerics.arrays import BoolArray, FloatArray
-from labelwise.numerics.blocks import Block, feature_blocks, join_columns, model_columns
+from labelwise.numerics.arrays import BoolArray, FloatArray, IntArray
+from labelwise.numerics.blocks import Block, feature_blocks, in_shards, join_columns, model_columns
 from labelwise.numerics.feature_scaling import FeatureScaling, learn_scaling, unit_rows
 from labelwise.numerics.gp.search import Fixed, KernelSearch, SearchPart, choose_parts, climb, weighted_parts
 from labelwise.numerics.recovery.label_codes import with_fixed_signs
@@ -73,6 +73,8 @@ class SemiSupervised(LabelModel):
            [1, 0]])
     """
 
+    reads_shards = True  # `learn_pool` takes features in shards
+
     def __init__(
         self,
         model: Any = None,
@@ -90,7 +92,10 @@ class SemiSupervised(LabelModel):
         return learn_pool_features(X, feature_blocks(self.blocks))
 
     def learn_pool(self, X: Any) -> SemiSupervised:
-        """An unfitted copy that has seen the features (n, d) of all items, with labels and without."""
+        """An unfitted copy that has seen the features (n, d) of all items, with labels and without.
+
+        Features in shards are read block by block, and the copy keeps none of them.
+        """
         return clone(self).set_params(pool=self._learn_features(model_columns(X, self.blocks)))
 
     def settled(self) -> SemiSupervised:
@@ -206,12 +211,17 @@ class PoolFeatures:
     _of_pool: ClassVar[tuple[sp.csr_array, sp.csr_array | None] | None] = None  # the pool and, once asked for, its rows
 
     @classmethod
-    def of(cls, X: sp.csr_array, weights: FloatArray, rank: int = RANK) -> PoolFeatures:
-        """From all items of a pool (n, d), whose rows are then computed only once."""
-        n = X.shape[0]
-        some = X[np.unique(np.linspace(0, n - 1, min(n, MAX_ROWS)).round().astype(np.intp))]
+    def of(
+        cls, X: sp.csr_array, weights: FloatArray, rank: int = RANK, sample: sp.csr_array | None = None
+    ) -> PoolFeatures:
+        """From all items of a pool (n, d), whose rows are then computed only once, where they are in memory.
+
+        `sample` is `spread_sample(X)`, where somebody has it.
+        """
+        some = spread_sample(X) if sample is None else sample
         made = cls(weights, main_directions(_weighted_rows(some, weights), min(rank, min(some.shape) // 2)))
-        made._keep(X, None)
+        if not in_shards(X):
+            made._keep(X, None)
         return made
 
     def __call__(self, X: Any) -> sp.csr_array:
@@ -320,7 +330,7 @@ def _block_features(X: Any, blocks: tuple[Block, ...]) -> BlockFeatures:
             return learn_scaling(_densified(block, block.of(X)), "auto")
         return FeatureScaling(unit_rows=True)
 
-    return BlockFeatures(blocks, tuple(map(scaling, blocks)))._keeping((X, {}))
+    return BlockFeatures(blocks, tuple(map(scaling, blocks)))._keeping(None if in_shards(X) else (X, {}))
 
 
 def learn_pool_features(X: Any, blocks: tuple[Block, ...] = ()) -> tuple[PoolFeatures | BlockFeatures, ...]:
@@ -345,13 +355,31 @@ def learn_pool_features(X: Any, blocks: tuple[Block, ...] = ()) -> tuple[PoolFea
 
 
 def _learn_words(X: Any) -> tuple[PoolFeatures, ...]:
-    if not sp.issparse(X) or min(X.shape) < MIN_SIZE:
+    if not getattr(X, "is_sparse", sp.issparse(X)) or min(X.shape) < MIN_SIZE:
         return ()
-    X = sp.csr_array(X, dtype=np.float64)
+    X = X if in_shards(X) else sp.csr_array(X, dtype=np.float64)
     n, d = X.shape
-    containing = np.bincount(X.indices[X.data != 0], minlength=d)
-    rarity = 1.0 + np.log((1.0 + n) / (1.0 + containing))
-    return PoolFeatures.of(X, np.ones(d)), PoolFeatures.of(X, rarity)
+    rarity, sample = 1.0 + np.log((1.0 + n) / (1.0 + items_containing(X))), spread_sample(X)
+    return PoolFeatures.of(X, np.ones(d), sample=sample), PoolFeatures.of(X, rarity, sample=sample)
+
+
+def items_containing(X: Any) -> IntArray:
+    """(d,) in how many rows of a csr_array, or of sparse features in shards, each feature is.
+
+    >>> items_containing(sp.csr_array([[2.0, 0.0, 1.0], [1.0, 0.0, 0.0]]))
+    array([2, 0, 1])
+    """
+    blocks = (rows for _, rows in X.blocks()) if in_shards(X) else (X,)
+    return sum(
+        (np.bincount(rows.indices[rows.data != 0], minlength=X.shape[1]) for rows in blocks),
+        start=np.zeros(X.shape[1], dtype=np.intp),
+    )
+
+
+def spread_sample(X: Any) -> sp.csr_array:
+    """At most MAX_ROWS of the rows, evenly spread, in double precision."""
+    n = X.shape[0]
+    return sp.csr_array(X[np.unique(np.linspace(0, n - 1, min(n, MAX_ROWS)).round().astype(np.intp))], dtype=np.float64)
 
 
 def most_evident(

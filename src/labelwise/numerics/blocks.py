@@ -58,6 +58,15 @@ class Block:
         return X if self.width == X.shape[1] else X[:, self.start : self.stop]
 
 
+def in_shards(X: Any) -> bool:
+    """Whether features are rows in files, of which some are read when asked for, and not a matrix.
+
+    >>> in_shards(np.eye(2))
+    False
+    """
+    return hasattr(X, "shards") and hasattr(X, "blocks")
+
+
 def check_blocks(blocks: Sequence[Block], n_columns: int) -> None:
     """Raise unless the blocks have names of their own and cover all columns, one after another."""
     if not blocks:

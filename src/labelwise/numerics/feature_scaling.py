@@ -8,7 +8,7 @@ that drowns the first. Hashing gives features without end a space of fixed size.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from scipy.stats import rankdata
 
 from labelwise.numerics.arrays import FloatArray
-from labelwise.numerics.blocks import Block, join_columns, model_columns
+from labelwise.numerics.blocks import Block, in_shards, join_columns, model_columns
 from labelwise.numerics.gp.kernels import squared_norms
 
 MAX_SHORT_FEATURES = 10  # dense features up to which the length of a row counts
@@ -60,35 +60,71 @@ def learn_scaling(X: Any, scale: str) -> FeatureScaling:
 
     Dense rows with few features keep their lengths, which carry information there (a plane would become a circle). They
     are divided by √d, so that they are of unit length on average.
+
+    Features in shards count as dense and are read twice, block by block.
     """
     if scale == "none":
         return FeatureScaling()
     if sp.issparse(X):
         return FeatureScaling(unit_rows=True)
-    X = np.asarray(X, dtype=np.float64)
-    spread = X.std(axis=0)
-    varies = spread > CONSTANT_BELOW * np.abs(X).max(axis=0)
-    weight = np.divide(1.0, spread, out=np.zeros_like(spread), where=varies)
+    X = X if in_shards(X) else np.asarray(X, dtype=np.float64)
+    columns = _ColumnSizes.of_shards(X) if in_shards(X) else _ColumnSizes.of(X)
+    varies = columns.spread > CONSTANT_BELOW * columns.largest
+    weight = np.divide(1.0, columns.spread, out=np.zeros_like(columns.spread), where=varies)
     if X.shape[1] <= MAX_SHORT_FEATURES:
-        return FeatureScaling(X.mean(axis=0), weight / np.sqrt(X.shape[1]))
-    if are_principal_axes(X):
+        return FeatureScaling(columns.mean, weight / np.sqrt(X.shape[1]))
+    if are_principal_axes(X, columns.squares):
         return FeatureScaling(unit_rows=True)
-    return FeatureScaling(X.mean(axis=0), weight, unit_rows=True)
+    return FeatureScaling(columns.mean, weight, unit_rows=True)
 
 
-def are_principal_axes(X: FloatArray) -> bool:
+class _ColumnSizes(NamedTuple):
+    """Of each column, (d,): mean, standard deviation, largest absolute value and sum of squares."""
+
+    mean: FloatArray
+    spread: FloatArray
+    largest: FloatArray
+    squares: FloatArray
+
+    @classmethod
+    def of(cls, X: FloatArray) -> _ColumnSizes:
+        return cls(X.mean(axis=0), X.std(axis=0), np.abs(X).max(axis=0), np.einsum("nd,nd->d", X, X))
+
+    @classmethod
+    def of_shards(cls, X: Any) -> _ColumnSizes:
+        """The same block by block, in two passes: a difference of large sums would lose a small deviation."""
+        n, d = X.shape
+        total, largest, squares, spread = np.zeros((4, d))
+        for _, rows in X.blocks():
+            block = _dense(rows)
+            total += block.sum(axis=0)
+            largest = np.maximum(largest, np.abs(block).max(axis=0))
+            squares += np.einsum("nd,nd->d", block, block)
+        for _, rows in X.blocks():
+            spread += ((_dense(rows) - total / n) ** 2).sum(axis=0)
+        return cls(total / n, np.sqrt(spread / n), largest, squares)
+
+
+def _dense(X: Any) -> FloatArray:
+    return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+
+
+def are_principal_axes(X: Any, squares: FloatArray | None = None) -> bool:
     """Whether columns look like principal components or singular vectors: sorted by size, and unrelated.
+
+    X (n, d) is dense or in shards; `squares` (d,) are the sums of squares of its columns, where these are available.
 
     >>> rows = np.random.default_rng(0).standard_normal((60, 40))
     >>> are_principal_axes(rows * 0.9 ** np.arange(40)), are_principal_axes(rows)
     (True, False)
     """
     n, d = X.shape
-    sizes, place = rankdata(np.einsum("nd,nd->d", X, X)), np.arange(1, d + 1)
+    squares = np.einsum("nd,nd->d", X, X) if squares is None else squares
+    sizes, place = rankdata(squares), np.arange(1, d + 1)
     if n < 3 or -_correlation(sizes, place) < max(ORDERED, 3.0 / np.sqrt(d - 1)):  # three sd of unsorted ones
         return False
-    X = X[:: -(-n // LOOKED_AT)]
-    n, centred = X.shape[0], X - X.mean(axis=0)
+    some = _dense(X[:: -(-n // LOOKED_AT)])
+    n, centred = some.shape[0], some - some.mean(axis=0)
     spread = centred.std(axis=0)
     Z = centred[:, spread > 0] / spread[spread > 0]  # (n, k)
     k = Z.shape[1]

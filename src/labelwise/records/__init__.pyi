@@ -1,5 +1,6 @@
 from labelwise.numerics.blocks import Block as Block
 from labelwise.numerics.blocks import Kind as Kind
+from labelwise.numerics.blocks import in_shards as in_shards
 from labelwise.numerics.blocks import join_columns as join_columns
 from labelwise.numerics.user_input import is_frame as is_frame
 from labelwise.records.asking import Answer as Answer
@@ -14,7 +15,6 @@ from labelwise.records.label_data import Features as Features
 from labelwise.records.label_data import LabelData as LabelData
 from labelwise.records.label_data import check_unique as check_unique
 from labelwise.records.label_data import features_by_name as features_by_name
-from labelwise.records.label_data import in_shards as in_shards
 from labelwise.records.labels import Label as Label
 from labelwise.records.missed import PickCounts as PickCounts
 from labelwise.records.missed import worth_verifying as worth_verifying

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from labelwise.numerics.blocks import OPINIONS, Block, Kind, blocks_in_words, check_blocks, join_columns
+from labelwise.numerics.blocks import OPINIONS, Block, Kind, blocks_in_words, check_blocks, in_shards, join_columns
 from labelwise.numerics.user_input import as_numbers, is_frame, sparse_labels
 from labelwise.records.label_tree import LabelTree
 from labelwise.records.labels import Label, as_labels
@@ -246,7 +246,8 @@ class LabelData:
         """The same items with more columns X (n, k), a block of their own behind the others.
 
         Columns without names are called by the block: "minilm[0]", ... Features that had no blocks become the first
-        one: words if sparse, otherwise numbers. Beside shards the new columns stay in memory, as a sparse matrix.
+        one: words if sparse, otherwise numbers. Beside shards the new columns stay in memory, as a sparse matrix, or in
+        files, as `ShardedFeatures`.
 
         >>> data = LabelData.from_arrays([[0.0], [1.0]], label_names=["joy"], feature_names=["size"])
         >>> [(block.name, block.kind) for block in data.with_block(np.eye(2), "mine", "vectors").blocks]
@@ -256,6 +257,10 @@ class LabelData:
         if columns.shape[0] != self.n_items:
             raise ValueError(f"block {name!r} has {columns.shape[0]} rows, but there are {self.n_items} items")
         d, width = self.n_features, columns.shape[1]
+        if in_shards(columns) and d and not in_shards(self.X):
+            raise ValueError(
+                f"block {name!r} is in shards, but the features so far are in memory: read both from shards"
+            )
         kind_so_far: Kind = "words" if getattr(self.X, "is_sparse", sp.issparse(self.X)) else "numbers"
         blocks = self.blocks or ((Block(kind_so_far, kind_so_far, 0, d),) if d else ())
         named = None
@@ -407,15 +412,6 @@ def _column_order(given: Sequence[str], expected: Sequence[str]) -> list[int]:
             f"until it has each of the {len(expected)} features once, in any order"
         )
     return [place[name] for name in expected]
-
-
-def in_shards(X: Any) -> bool:
-    """Whether features are rows in files, of which some are read when asked for, and not a matrix.
-
-    >>> in_shards(np.eye(2))
-    False
-    """
-    return hasattr(X, "shards") and hasattr(X, "blocks")
 
 
 def check_unique(what: str, names: Sequence[str]) -> None:

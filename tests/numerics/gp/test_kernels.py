@@ -121,3 +121,15 @@ def test_transposed_matrices_wide_indices_and_unsorted_entries():
 def test_other_precisions_keep_theirs():
     A = sp.random_array((6, 4), density=0.5, format="csr", random_state=rng, dtype=np.float32)
     assert sparse_times_dense(A, np.ones((4, 2), dtype=np.float32)).dtype == np.float32
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_frequent_columns_are_multiplied_apart(monkeypatch, same):
+    monkeypatch.setattr("labelwise.numerics.gp.kernels.DENSE_ENTRIES", 0)
+    rng = np.random.default_rng(0)
+    left, right = (
+        np.hstack([rng.random((n, 90)) * (rng.random((n, 90)) < 0.05), rng.random((n, 9))]) for n in (40, 30)
+    )
+    found = inner_products(sp.csr_array(left), None if same else sp.csr_array(right))
+    assert isinstance(found, np.ndarray)
+    np.testing.assert_allclose(found, left @ (left if same else right).T, rtol=1e-12)

@@ -17,6 +17,7 @@ from labelwise.numerics.blocks import join_columns
 FAR = 1e3  # times their spread: rows so far from the origin are moved to it before distances are taken
 IN_CACHE = 2**15  # numbers of a block that is gone over several times
 DENSITY, DENSE_ENTRIES = 1 / 50, 2**23  # rows with more non-zeros, and no more entries, multiply faster when dense
+FREQUENT = 1 / 8  # columns that more of the rows have multiply faster when dense
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,11 @@ def inner_products(A: Any, B: Any = None) -> FloatArray:
         entries = right.shape[0] * right.shape[1]
         if entries <= DENSE_ENTRIES and right.nnz > DENSITY * entries:
             return sparse_times_dense(A, right.T.toarray(order="C"))
+        counts = np.bincount(sp.csr_array(right).indices, minlength=right.shape[1])  # (d,)
+        frequent = counts > FREQUENT * right.shape[0]
+        if frequent.any():  # vectors beside words, and frequent words
+            rare = A[:, ~frequent] @ right[:, ~frequent].T
+            return inner_products(A[:, frequent].toarray(), right[:, frequent].toarray()) + rare
     product = A @ right.T
     return product.toarray() if sp.issparse(product) else np.asarray(product)
 
