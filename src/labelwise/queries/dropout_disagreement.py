@@ -73,7 +73,7 @@ class DropoutDisagreement:
 
     References
     ----------
-    Gupta, Thomas, Li et al., DropQuery: revisiting active learning in the era of vision foundation models, TMLR 2024.
+    Gupte, Aklilu, Nirschl & Yeung-Levy, Revisiting active learning in the era of vision foundation models, TMLR 2024.
     """
 
     noise: Noise = "features"
