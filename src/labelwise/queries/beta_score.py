@@ -70,9 +70,8 @@ class BetaScore:
 
     References
     ----------
-    Tan, Du & Buntine, Bayesian estimate of mean proper scores for diversity-enhanced active learning, TPAMI 2023; for
-    several labels: Tan, Nguyen, Du & Buntine, Harnessing the power of Beta scoring in deep active learning for
-    multi-label text classification, AAAI 2024.
+    Tan, Nguyen, Du & Buntine, Harnessing the power of Beta scoring in deep active learning for multi-label text
+    classification, AAAI 2024.
     """
 
     alpha: float = 0.1

@@ -72,7 +72,7 @@ class CorrelatedBeta:
 
     References
     ----------
-    The strategy CRAB (correlation-aware Beta scoring), UAI 2025.
+    Qi, Lu, Yang, Enticott & Du, Multi-label Bayesian active learning with inter-label relationships, UAI 2025.
     """
 
     alpha: float = 0.1
