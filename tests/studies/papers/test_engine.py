@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib", reason="needs the extra plots")
@@ -17,9 +18,10 @@ from labelwise.studies.papers.engine import (
     beats,
     every,
     holds_if,
+    in_points,
+    in_times,
     judge,
     points,
-    points_by_set,
     with_files,
 )
 from labelwise.studies.statistics import Estimate
@@ -73,7 +75,8 @@ def test_what_has_no_noise_is_counted():
 def test_words():
     assert points(UP) == "+2.5 ± 0.2 points"
     assert points(Estimate.of([0.1])) == "+10.0 points"  # one split has no error
-    assert points_by_set([UP, RATHER_UP]) == "+2.5, +1.0 points; beyond noise better on 1, worse on 0 of 2 sets"
+    assert in_points({"a": UP, "b": Estimate.of([0.1])}) == "a +2.5 ± 0.2, b +10.0 points"
+    assert in_times({"a": Estimate.of([np.log(2), np.log(8)])}) == "a 4.00 times"
 
 
 def test_a_plan_has_every_combination_in_order():
@@ -104,11 +107,11 @@ def test_a_table_of_claims_is_judged_where_both_sides_were_run():
     table = (Versus("Figure 1", "a beats b", "clearly", "a", "b"), Versus("Figure 1", "a beats c", "clearly", "a", "c"))
 
     def measure(ours, theirs):
-        pairs = [(of.where(arm=ours), of.where(arm=theirs)) for of in RUNS.by("set").values()]
-        return [left.minus(right, "f1") for left, right in pairs if left and right]
+        pairs = {name: (of.where(arm=ours), of.where(arm=theirs)) for name, of in RUNS.by("set").items()}
+        return {name: left.minus(right, "f1") for name, (left, right) in pairs.items() if left and right}
 
     (claim,) = judge(table, measure)
-    words = "+20.0, +20.0 points; beyond noise better on 2, worse on 0 of 2 sets"
+    words = "x +20.0 ± 0.0, y +20.0 ± 0.0 points"
     assert claim == Claim("Figure 1", "a beats b", "clearly", words, "not shown")  # two seeds
 
 

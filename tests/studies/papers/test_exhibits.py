@@ -1,5 +1,8 @@
 """Every figure and table of the five papers is done again, or listed as absent with its reason."""
 
+import inspect
+import re
+
 import pytest
 
 pytest.importorskip("jinja2", reason="needs the extra plots")
@@ -32,3 +35,9 @@ def test_every_exhibit_is_shown_or_absent_with_a_reason(name):
         each for kind in EXHIBITS[name].split("; ") for each in single(kind)
     }
     assert all(len(reason) > 20 for reason in paper.absent.values())
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_exhibit_of_the_paper_says_how_it_differs(name):
+    for maker in load_paper(name).makers:
+        assert not maker.shows or re.search(r"protocol=|\*COMMON", inspect.getsource(maker.make)), maker.shows

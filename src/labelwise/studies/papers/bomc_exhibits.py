@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from labelwise.studies.papers.engine import (
     Claim,
     Difference,
     Exhibit,
+    Gains,
     Measure,
     Paper,
     Runs,
@@ -23,9 +24,10 @@ from labelwise.studies.papers.engine import (
     as_good,
     beats,
     cells,
+    in_times,
     judge,
+    judge_one,
     picture,
-    points_by_set,
     span,
     with_error,
 )
@@ -73,7 +75,7 @@ MISSING = Difference("LaSVM", "left out", "its program is not at hand")
 
 
 @dataclass(frozen=True)
-class Side:
+class LearnerRule:
     """One side of a claim: a learner, the rule that makes sets of its beliefs, and after how many rows."""
 
     learner: str
@@ -88,30 +90,45 @@ class Side:
 def _at_each_stage(where: str, says: str, paper: str, ours: str, theirs: tuple[str, str], **how: Any) -> list[Versus]:
     """One line of claims for each number of rows that the tables show."""
     return [
-        Versus(where, f"{says}, {stage}", paper, Side(ours, MASS, at), Side(*theirs, at), **how)
+        Versus(where, f"{says}, {stage}", paper, LearnerRule(ours, MASS, at), LearnerRule(*theirs, at), **how)
         for at, stage in enumerate(STAGES)
     ]
 
 
-EXACT_OURS = Side(OURS, EXPECTED)
+EXACT_OURS = LearnerRule(OURS, EXPECTED)
 CURVE_CLAIMS = (
     *_at_each_stage("Figure 5", "class mass beats PA OnlineCV", "most of the time", BOMC, (PA, TUNED)),
     *_at_each_stage("Figure 5", "class mass beats PA BatchCV", "most of the time", BOMC, (SVM, PA_BATCH)),
     *_at_each_stage("Figure 5", "class mass is as good as the batch SVM", "often", BOMC, (SVM, TUNED), rule=as_good),
-    Versus("Figure 5", "class mass beats 5 samples", "inferior", Side(BOMC), Side(BOMC, SAMPLED)),
-    Versus("Figure 5", "the same, independent", "inferior", Side(SINGLE_BOMC), Side(SINGLE_BOMC, SAMPLED)),
-    Versus("Beyond", "the learner beats PA, both by class mass", "—", Side(BOMC), Side(PA)),
-    Versus("Beyond", "with score noise 1 it does", "—", Side(OURS), Side(PA)),
-    Versus("Beyond", "with score noise 1 as good as the SVM, both by class mass", "—", Side(OURS), Side(SVM), as_good),
-    Versus("Beyond", "exact expected F1 is as good as class mass", "—", EXACT_OURS, Side(OURS), as_good),
+    Versus("Figure 5", "class mass beats 5 samples", "inferior", LearnerRule(BOMC), LearnerRule(BOMC, SAMPLED)),
+    Versus(
+        "Figure 5", "the same, independent", "inferior", LearnerRule(SINGLE_BOMC), LearnerRule(SINGLE_BOMC, SAMPLED)
+    ),
+    Versus("Beyond", "the learner beats PA, both by class mass", "—", LearnerRule(BOMC), LearnerRule(PA)),
+    Versus("Beyond", "with score noise 1 it does", "—", LearnerRule(OURS), LearnerRule(PA)),
+    Versus(
+        "Beyond",
+        "with score noise 1 as good as the SVM, both by class mass",
+        "—",
+        LearnerRule(OURS),
+        LearnerRule(SVM),
+        as_good,
+    ),
+    Versus("Beyond", "exact expected F1 is as good as class mass", "—", EXACT_OURS, LearnerRule(OURS), as_good),
 )
 COUPLED = "coupled labels beat independent ones"
 COUPLING_CLAIMS = (
     *(
-        Versus("Figure 6", f"{COUPLED}, {stage}", "on 2 of 3 groups", Side(BOMC, MASS, at), Side(SINGLE_BOMC, MASS, at))
+        Versus(
+            "Figure 6",
+            f"{COUPLED}, {stage}",
+            "on 2 of 3 groups",
+            LearnerRule(BOMC, MASS, at),
+            LearnerRule(SINGLE_BOMC, MASS, at),
+        )
         for at, stage in enumerate(STAGES)
     ),
-    Versus("Beyond", f"{COUPLED} with our settings, all rows", "—", Side(OURS), Side(SINGLE)),
+    Versus("Beyond", f"{COUPLED} with our settings, all rows", "—", LearnerRule(OURS), LearnerRule(SINGLE)),
 )
 
 
@@ -153,23 +170,23 @@ def thresholds(runs: Runs) -> Exhibit:
 
 
 def _threshold_claims(by_set: dict[str, Runs]) -> list[Claim]:
-    claims, all_runs = [], list(by_set.values())
+    claims = []
     for group, labels in LABEL_GROUPS.items():
-        of_group = [of for of in all_runs if min(of.values(("judged", group)))]
-        shares = [of.array(("f1", group, "5 samples")) / of.array(("best", group)) for of in of_group]
-        trends = [of.array(("trend", group, "5 samples")) for of in of_group]
-        found = f"{', '.join(f'{100 * share.mean():.0f}' for share in shares)} %, by set"
-        near = as_good([Estimate.of(share - PAPER_SHARE) for share in shares], NEAR) if shares else "not shown"
-        follows = as_good([Estimate.of(trend - SIMILAR) for trend in trends], 0.0) if trends else "not shown"
-        correlations = f"correlation {', '.join(f'{trend.mean():.2f}' for trend in trends)}, by set"
+        of_group = {name: of for name, of in by_set.items() if min(of.values(("judged", group)))}
+        shares = {n: of.array(("f1", group, "5 samples")) / of.array(("best", group)) for n, of in of_group.items()}
+        trends = {n: of.array(("trend", group, "5 samples")) for n, of in of_group.items()}
+        found = ", ".join(f"{n} {with_error(100 * share, '.0f', 0)}" for n, share in shares.items()) + " %"
+        near = as_good([Estimate.of(each - PAPER_SHARE) for each in shares.values()], NEAR) if shares else "not shown"
+        follows = as_good([Estimate.of(each - SIMILAR) for each in trends.values()], 0.0) if trends else "not shown"
+        correlations = "correlation " + ", ".join(f"{n} {with_error(t, '.2f', 2)}" for n, t in trends.items())
         best = f"5 samples find nearly the best threshold, {labels}"
         claims.append(Claim("Figure 4", best, "F1 summed over labels 60.97 of 63.26: 96 %", found, near))
         alike = f"believed and real F1 have a similar trend, {labels}"
         claims.append(Claim("Figure 4", alike, "roughly similar", correlations, follows))
     for s in bomc.MORE_SAMPLES:
-        fewer = [of.minus(of, ("f1", "all", "5 samples"), ("f1", "all", f"{s} samples")) for of in all_runs]
-        as_many = f"5 samples are as good as {s}"
-        claims.append(Claim("Section 5.2", as_many, "no improvement", points_by_set(fewer), as_good(fewer)))
+        five, more = (("f1", "all", f"{n} samples") for n in (5, s))
+        fewer = {name: of.minus(of, five, more) for name, of in by_set.items()}
+        claims.append(judge_one("Section 5.2", f"5 samples are as good as {s}", "no improvement", fewer, as_good))
     return claims
 
 
@@ -272,9 +289,9 @@ def few_rows(runs: Runs) -> Exhibit:
         for rule in of[0]["all"]
     ]
 
-    def gains(learner: str, rule: str, kind: str) -> list[Estimate]:
-        by_set = runs.where(learner=learner).by("set").values()
-        return [of.minus(of, ("all", rule), (kind, rule)) for of in by_set]
+    def gains(learner: str, rule: str, kind: str) -> Gains:
+        by_set = runs.where(learner=learner).by("set")
+        return {name: of.minus(of, ("all", rule), (kind, rule)) for name, of in by_set.items()}
 
     table = (
         ("Figure 5c, d", "class mass gains from a large test set", "significantly (regions)", BOMC, MASS, "few"),
@@ -282,11 +299,7 @@ def few_rows(runs: Runs) -> Exhibit:
         ("Beyond", "5 samples gain, too", "—", BOMC, SAMPLED, "few"),
         ("Beyond", "exact expected F1 with score noise 1 gains, too", "—", OURS, EXPECTED, "few"),
     )
-    claims = [
-        Claim(where, says, paper, points_by_set(found), beats(found))
-        for where, says, paper, *side in table
-        if (found := gains(*side))
-    ]
+    claims = [judge_one(where, says, paper, found) for where, says, paper, *side in table if (found := gains(*side))]
     return Exhibit(
         title=f"Figure 5(c) and (d): {bomc.FEW_TEST_ROWS} test rows against all",
         text=f"The same beliefs, decided on {bomc.FEW_TEST_ROWS} rows at a time (mean over all such parts of the test "
@@ -338,10 +351,9 @@ def _coupling_claims(runs: Runs) -> list[Claim]:
     def logs(of: Runs, learner: str) -> Runs:
         return Runs({**run, "log": float(np.log(run["bias_variance"][-1]))} for run in of.where(learner=learner))
 
-    gains = [logs(of, SINGLE_BOMC).minus(logs(of, BOMC), "log") for of in runs.by("set").values()]
-    says = "the global bias is learnt more confidently than local ones"
-    ours = f"{span([np.exp(gain.value) for gain in gains], ',.0f')} times the precision of the median local bias"
-    confident = Claim("Section 5.3.2", says, "higher precision", ours, beats(gains))
+    gains = {name: logs(of, SINGLE_BOMC).minus(logs(of, BOMC), "log") for name, of in runs.by("set").items()}
+    says = "the global bias is learnt more precisely than the median local one"
+    confident = judge_one("Section 5.3.2", says, "higher precision", gains, words=in_times)
     return [*judge(COUPLING_CLAIMS, partial(_gains, runs)), confident]
 
 
@@ -384,36 +396,34 @@ def times(runs: Runs) -> Exhibit:
             for learner in timed
         ],
         note="Median over splits, all rows.",
-        claims=_time_claims(list(by_set.values())),
+        claims=_time_claims(by_set),
     )
 
 
-def _time_claims(by_set: Sequence[Runs]) -> list[Claim]:
-    def faster(one: str, other: str) -> list[Estimate]:
+def _time_claims(by_set: dict[str, Runs]) -> list[Claim]:
+    def faster(one: str, other: str) -> Gains:
         """Logarithm of the time of `other` in those of `one`, split by split."""
         logs = [partial(_log_last, learner) for learner in (other, one)]
-        return [of.minus(of, *logs) for of in by_set]
+        return {name: of.minus(of, *logs) for name, of in by_set.items()}
 
-    def times_faster(found: Sequence[Estimate]) -> str:
-        return f"{', '.join(f'{np.exp(each.value):.2f}' for each in found)} times faster, by set"
-
-    powers = {
-        learner: [of.array(partial(_power, learner)) for of in by_set] for learner in (BOMC, SINGLE_BOMC, PA, SVM)
-    }
+    trained = (BOMC, SINGLE_BOMC, PA, SVM)
+    powers = {learner: [of.array(partial(_power, learner)) for of in by_set.values()] for learner in trained}
     linear = [Estimate.of(LINEAR - each) for found in powers.values() for each in found]
     grows = "; ".join(f"{learner} {span([each.mean() for each in p], '.2f')}" for learner, p in powers.items())
-    single, pa, svm = faster(BOMC, SINGLE_BOMC), faster(PA, BOMC), faster(SVM, BOMC)
-    apart = f"{', '.join(f'{np.exp(each.value):.2f}' for each in single)} times the time, by set"
+    table = (
+        ("independent labels take slightly more time", "slightly more", faster(BOMC, SINGLE_BOMC), beats),
+        ("PA trains 2 to 3 times faster, one layout", "2–3 times", faster(PA, BOMC), two_or_three),
+        ("the SVM does, liblinear", "2–3 times (C against F#)", faster(SVM, BOMC), two_or_three),
+    )
     return [
         Claim("Figure 7", "training time is linear in the rows", "linear", f"powers {grows}", as_good(linear, 0.0)),
-        Claim("Figure 7", "independent labels take slightly more time", "slightly more", apart, beats(single)),
-        Claim("Figure 7", "PA trains 2 to 3 times faster, one layout", "2–3 times", times_faster(pa), two_or_three(pa)),
-        Claim("Figure 7", "the SVM does, liblinear", "2–3 times (C against F#)", times_faster(svm), two_or_three(svm)),
+        *(judge_one("Figure 7", says, paper, gains, rule, in_times) for says, paper, gains, rule in table),
     ]
 
 
-def two_or_three(faster: Sequence[Estimate]) -> Verdict:
+def two_or_three(faster: Iterable[Estimate]) -> Verdict:
     """Whether a side is faster beyond noise on all sets, by what rounds to 2 or 3; differences of logarithms."""
+    faster = list(faster)
     verdict = beats(faster)
     in_range = all(np.log(1.5) <= each.value < np.log(3.5) for each in faster)
     return "holds in part" if verdict == "holds" and not in_range else verdict
@@ -471,10 +481,12 @@ def _f1_curve(rule: str, key: str = "f1") -> Measure:
     return lambda run: [part[rule] for part in run[key]]
 
 
-def _gains(runs: Runs, *sides: Side) -> list[Estimate]:
+def _gains(runs: Runs, ours: LearnerRule, theirs: LearnerRule) -> Gains:
     """Of one side over the other on each set, split by split."""
-    pairs = ([of.where(learner=side.learner) for side in sides] for of in runs.by("set").values())
-    return [left.minus(right, sides[0].f1, sides[1].f1) for left, right in pairs]
+    return {
+        name: of.where(learner=ours.learner).minus(of.where(learner=theirs.learner), ours.f1, theirs.f1)
+        for name, of in runs.by("set").items()
+    }
 
 
 def _f1_cells(runs: Runs, rule: str) -> list[Cell]:

@@ -40,8 +40,9 @@ from labelwise.studies.papers.engine import (
     beats,
     cells,
     holds_if,
+    in_points,
+    judge_one,
     picture,
-    points,
     span,
     with_error,
 )
@@ -141,12 +142,11 @@ def period(runs: Runs) -> Exhibit:
         for name, of in runs.by("set").items()
     }
     claims = [
-        Claim(
+        judge_one(
             "Figure 2",
             f"kernels searched after every answer beat those of every {p} answers, {treatment}",
             "smaller periods are better",
-            _in_points(gains),
-            beats(gains.values()),
+            gains,
         )
         for p in others
         for treatment in TREATMENTS
@@ -188,7 +188,7 @@ def rates(runs: Runs, learning: Runs) -> Exhibit:
         for treatment in TREATMENTS:
             gains = {name: of[NAMES["paper"]].minus(of[words], _end(treatment)) for name, of in groups.items()}
             says = f"the rate that Bayesian PCA finds beats {words}, {treatment}"
-            claims.append(Claim("Figure 3", says, "much better mostly", _in_points(gains), beats(gains.values())))
+            claims.append(judge_one("Figure 3", says, "much better mostly", gains))
     return Exhibit(
         title="Figure 3: compression",
         text="Bayesian PCA starts from a rate of 0.5 and cuts it by what it sees.",
@@ -227,8 +227,8 @@ def label_counts(runs: Runs) -> Exhibit:
         header=["", *map(str, LABEL_COUNTS)],
         rows=rows,
         claims=[
-            Claim("Figure 4", says, "best on all sets", _in_points(gains), beats(gains.values())),
-            Claim("Section 5", per_item, "future work", _in_points(inferred), beats(inferred.values())),
+            judge_one("Figure 4", says, "best on all sets", gains),
+            judge_one("Section 5", per_item, "future work", inferred),
         ],
     )
 
@@ -267,7 +267,7 @@ def _comparison(
     gains = _gains(runs.where(method="paper"), runs.where(method="cs_miml"), _end(NEUTRAL), _end(OWN))
     if gains:
         says = f"{OURS} beats CS-MIML, each by its own decoder"
-        claims.append(Claim("Figure 5", says, "clearly", _in_points(gains), beats(gains.values())))
+        claims.append(judge_one("Figure 5", says, "clearly", gains))
     return Exhibit(
         title=title,
         text=text,
@@ -290,7 +290,7 @@ def one_classifier_per_label(runs: Runs) -> Exhibit:
     for treatment in TREATMENTS:
         missed = {method: _missed(treatment)(runs.where(method=method)) for method in ("paper", "adaptive")}
         gains = _gains(runs.where(method="adaptive"), runs.where(method="paper"), _share_missed(treatment))
-        ours = f"{missed['paper']:.1f} against {missed['adaptive']:.1f} of {n_labels}; fewer by {_in_points(gains)}"
+        ours = f"{missed['paper']:.1f} against {missed['adaptive']:.1f} of {n_labels}; fewer by {in_points(gains)}"
         says = f"{OURS} misses fewer labels altogether than Adaptive, {treatment}"
         claims.append(Claim("Figure 7", says, "1 and 2 against 7 and 9", ours, beats(gains.values())))
     rows: list[TableRow] = []
@@ -408,13 +408,8 @@ def _versus(table: Iterable[Versus], runs: Runs, measures: Mapping[str, Measure]
         for words, measure in measures.items():
             gains = _gains(runs.where(method=line.ours), runs.where(method=line.theirs), measure)
             if gains:
-                verdict = line.rule(list(gains.values()))
-                claims.append(Claim(line.where, f"{line.says}, {words}", line.paper, _in_points(gains), verdict))
+                claims.append(judge_one(line.where, f"{line.says}, {words}", line.paper, gains, line.rule))
     return claims
-
-
-def _in_points(gains: Mapping[str, Estimate]) -> str:
-    return ", ".join(f"{name} {points(gain)}" for name, gain in gains.items())
 
 
 def _by_method(runs: Runs) -> dict[str, dict[str, Runs]]:

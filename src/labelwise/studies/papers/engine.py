@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Verdict = Literal["holds", "holds in part", "not shown", "does not hold"]
 Outcomes = Mapping[str, Sequence[Outcome]]  # name of a group of jobs to what they returned
 Plan = Mapping[str, Sequence[Job]]
+Gains = Mapping[str, Estimate]  # name of a set to by how much one side is ahead on it
 Measure = str | tuple[str | int, ...] | Callable[[Outcome], Any]  # a key, keys one inside the other, or a function
 TableRow = tuple[str, Sequence[Cell]]
 POINTS = 100  # scores are shares; differences are given in points, hundredths
@@ -115,11 +116,22 @@ def points(difference: Estimate) -> str:
     return f"{POINTS * difference.value:+.1f}{error} points"
 
 
-def points_by_set(differences: Sequence[Estimate]) -> str:
-    """Of several sets: each difference in points, and how many are beyond noise."""
-    better, worse = (sum(d.sign == sign for d in differences) for sign in (1, -1))
-    values = ", ".join(f"{POINTS * d.value:+.1f}" for d in differences)
-    return f"{values} points; beyond noise better on {better}, worse on {worse} of {len(differences)} sets"
+def in_points(gains: Gains) -> str:
+    """Each difference in points with its standard error, after the name of its set.
+
+    >>> in_points({"yeast": Estimate(0.02, 0.01, 0, 0.04, 5), "enron": Estimate(-0.01, 0.01, -0.03, 0.01, 5)})
+    'yeast +2.0 ± 1.0, enron -1.0 ± 1.0 points'
+    """
+    return ", ".join(f"{name} {points(gain).removesuffix(' points')}" for name, gain in gains.items()) + " points"
+
+
+def in_times(gains: Gains) -> str:
+    """Each difference of logarithms as a factor, after the name of its set.
+
+    >>> in_times({"yeast": Estimate(0.0, 0.1, -0.2, 0.2, 5)})
+    'yeast 1.00 times'
+    """
+    return ", ".join(f"{name} {np.exp(gain.value):,.2f}" for name, gain in gains.items()) + " times"
 
 
 def span(values: Sequence[float], form: str) -> str:
@@ -214,21 +226,25 @@ class Versus:
     paper: str
     ours: Any
     theirs: Any
-    rule: Callable[[Sequence[Estimate]], Verdict] = beats
+    rule: Callable[[Iterable[Estimate]], Verdict] = beats
 
 
-def judge(
-    table: Iterable[Versus],
-    measure: Callable[[Any, Any], Sequence[Estimate]],
-    words: Callable[[Sequence[Estimate]], str] = points_by_set,
-) -> list[Claim]:
+def judge(table: Iterable[Versus], measure: Callable[[Any, Any], Gains]) -> list[Claim]:
     """The claims of a table; `measure` gives the differences of both sides by set, none where one was not run."""
-    claims = []
-    for line in table:
-        differences = measure(line.ours, line.theirs)
-        if differences:
-            claims.append(Claim(line.where, line.says, line.paper, words(differences), line.rule(differences)))
-    return claims
+    judged = ((line, measure(line.ours, line.theirs)) for line in table)
+    return [judge_one(line.where, line.says, line.paper, gains, line.rule) for line, gains in judged if gains]
+
+
+def judge_one(
+    where: str,
+    says: str,
+    paper: str,
+    gains: Gains,
+    rule: Callable[[Iterable[Estimate]], Verdict] = beats,
+    words: Callable[[Gains], str] = in_points,
+) -> Claim:
+    """A claim by the differences on each set."""
+    return Claim(where, says, paper, words(gains), rule(gains.values()))
 
 
 # -- papers -----------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import inf
 from pathlib import Path
 from time import perf_counter
@@ -58,8 +59,8 @@ MODELS: dict[str, Callable[[int], Any]] = {  # features are prepared alike for a
     ),
     "label_gp": lambda seed: LabelGP(scale="none", random_state=seed),
     "cs_gp": lambda seed: OrthogonalTargetGP(scale="none", n_compressed=0.5, bpca="evb", random_state=seed),
-    **{f"pruned_{ratio}": lambda seed, ratio=ratio: mixture(seed, prune_ratio=ratio) for ratio in PRUNE_RATIOS},
-    **{f"components_{k}": lambda seed, k=k: mixture(seed, n_components=k) for k in COUNTS},
+    **{f"pruned_{ratio}": partial(mixture, prune_ratio=ratio) for ratio in PRUNE_RATIOS},
+    **{f"components_{k}": partial(mixture, n_components=k) for k in COUNTS},
 }
 IN_THE_PLANE = ("mixture", "paper_gate", "linear", "rbf_svm", "gp", "label_gp")
 MAPPED = ("linear", "rbf_svm", "mixture")  # whose beliefs about E4 are drawn
@@ -245,7 +246,7 @@ def campaign_run(file: str, name: str, seed: int, rounds: int, model: str, quest
     bench = load_bench(file, n_start, seed, N_USED.get(name))
     truth, known = bench.test.Y.toarray(), bench.known
     rows = {item: row for row, item in enumerate(bench.truth.item_ids)}
-    is_known = np.diff(known.observed.indptr) > 0
+    is_known = np.diff(known.observed_mask().indptr) > 0
     curve, kept = [], []
     began = perf_counter()
     for number in range(rounds + 1):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
@@ -14,6 +14,7 @@ from labelwise.studies.papers.engine import (
     Claim,
     Difference,
     Exhibit,
+    Gains,
     Paper,
     Runs,
     Versus,
@@ -84,7 +85,10 @@ WEIGHTS = {  # of exploring, in words
     "raw": "1, own variance, raw terms",
     "entropy": "10 e^(−answered / 100), summed entropies instead of ln|cov|",
 }
-PAPER_AUC = {"GP-B²M": (0.83, 0.70, 0.86, 0.82, "—"), "binary relevance": (0.79, 0.68, 0.72, 0.58, 0.58)}
+PAPER_AUC: dict[str, tuple[float | str, ...]] = {
+    "GP-B²M": (0.83, 0.70, 0.86, 0.82, "—"),
+    "binary relevance": (0.79, 0.68, 0.72, 0.58, 0.58),
+}
 NEAR_BEST = 0.02  # ROC-AUC below the best rival
 AREA_NOTE = "Points of macro ROC-AUC, mean over the curve; ± one standard error over seeds, paired seed by seed."
 BOTH = ((PAPERS_OWN, "with the paper's gate and score"), (OURS, "by default"))
@@ -225,8 +229,8 @@ def shapes(runs: Runs) -> Exhibit:
     best = {kind: max(rivals, key=lambda rival: auc[rival][kind]) for kind in KINDS}
     ceiling = [runs.mean(("ceiling", kind)) for kind in KINDS]
 
-    def gains(ours: str, theirs: str | None) -> list[Estimate]:
-        return [of[ours].minus(of[theirs or best[kind]], ("auc", kind)) for kind in KINDS]
+    def gains(ours: str, theirs: str | None) -> Gains:
+        return {kind: of[ours].minus(of[theirs or best[kind]], ("auc", kind)) for kind in KINDS}
 
     paper = "+4 G, +2 C, +14 O, +24 E"
     table = [
@@ -249,7 +253,7 @@ def shapes(runs: Runs) -> Exhibit:
             (NAMES["exact"], cells(*ceiling, "—")),
         ],
         note=f"Mean over {len(runs.distinct('seed'))} seeds. Differences in points, ± one standard error.",
-        claims=judge(table, gains, _named(tuple(KINDS))),
+        claims=judge(table, gains),
     )
 
 
@@ -276,7 +280,7 @@ def curves(runs: Runs) -> Exhibit:
         header=["", "area", "end", "micro AUC, end", "average precision, end", "gain over default, random questions"],
         rows=[(f"{name} · {_arm_name(arm)}", _arm_cells(of, arm)) for name, of in by_set.items() for arm in _arms(of)],
         note=AREA_NOTE,
-        claims=judge(CURVE_CLAIMS, partial(_gains, by_set), _named(tuple(by_set))),
+        claims=judge(CURVE_CLAIMS, partial(_gains, by_set)),
     )
 
 
@@ -347,7 +351,7 @@ def label_gains(runs: Runs) -> Exhibit:
     by_set = runs.by("set")
     gains = {name: _label_gains(of) for name, of in by_set.items()}
 
-    def rarest(pair: tuple[Arm, Arm, str], _: None) -> list[Estimate]:
+    def rarest(pair: tuple[Arm, Arm, str], _: None) -> Gains:
         ours, theirs, key = pair
         return _gains(by_set, ours, theirs, partial(_third, key=key, third=0))
 
@@ -367,7 +371,7 @@ def label_gains(runs: Runs) -> Exhibit:
         rows=[(name, cells(*gain.thirds_in_words, *_auc_thirds(by_set[name]))) for name, gain in gains.items()],
         note="Left: mean gain in average precision, and median gain in per cent, averaged over seeds before. Right: "
         "gain in ROC-AUC, ± one standard error over seeds. Thirds by frequency in pool and test set.",
-        claims=judge(RARE_CLAIMS, rarest, _named(tuple(by_set))),
+        claims=judge(RARE_CLAIMS, rarest),
     )
 
 
@@ -416,30 +420,22 @@ def _gain(runs: Runs, ours: Arm, theirs: Arm, measure: Callable[[Outcome], float
     return _of_arm(runs, ours).minus(_of_arm(runs, theirs), measure)
 
 
-def _gains(
-    by_set: dict[str, Runs], ours: Arm, theirs: Arm, measure: Callable[[Outcome], float] = _area
-) -> list[Estimate]:
+def _gains(by_set: dict[str, Runs], ours: Arm, theirs: Arm, measure: Callable[[Outcome], float] = _area) -> Gains:
     """On every set; none where one of both was not run."""
     have = {arm for of in by_set.values() for arm in _arms(of)}
-    return [_gain(of, ours, theirs, measure) for of in by_set.values()] if {ours, theirs} <= have else []
+    if not {ours, theirs} <= have:
+        return {}
+    return {name: _gain(of, ours, theirs, measure) for name, of in by_set.items()}
 
 
 def _stage_claims(
-    where: str, runs: Runs, versus: dict[str, tuple[str, Arm, Arm, Callable[[Outcome], float]]]
+    where: str, runs: Runs, versus: Mapping[str, tuple[str, Arm, Arm, Callable[[Outcome], float]]]
 ) -> list[Claim]:
     claims = []
     for says, (paper, ours, theirs, measure) in versus.items():
         gain = _gain(runs, ours, theirs, measure)
         claims.append(Claim(where, says, paper, points(gain), beats([gain])))
     return claims
-
-
-def _named(names: Sequence[str]) -> Callable[[Sequence[Estimate]], str]:
-    """Differences in points, each with the name of its set or kind."""
-    return lambda differences: ", ".join(
-        f"{name} {points(difference).removesuffix(' points')}"
-        for name, difference in zip(names, differences, strict=True)
-    )
 
 
 def _arm_name(arm: Arm) -> str:

@@ -54,7 +54,7 @@ ITEMS_BEFORE, ANSWERS_AFTER, BATCH = 200, 100, 20  # items answered before a lab
 POOL_SIZE = 1500  # of the campaigns with an added label
 MOST_KNOWN_LABELS = 200  # the most common ones: a campaign on a thousand labels would take minutes
 FEWEST_POSITIVES = 20  # of an added label among the test items: below, average precision is a lottery
-OURS = {"feature_penalty": 0.5, "n_iterations": 20}  # for rows of unit length, where nothing is chosen
+OURS: dict[str, Any] = {"feature_penalty": 0.5, "n_iterations": 20}  # for rows of unit length, where nothing is chosen
 TUNED: dict[str, dict[str, Any]] = defaultdict(
     dict, delicious={"n_factors": 500, "feature_penalty": 0.5, "n_iterations": 15}
 )
@@ -235,8 +235,8 @@ def text_run(folder: str, name: str, seed: int) -> Outcome:
             model = make(counts).fit(problem.train.X, problem.Y, problem.observed)
             found[f"{method} · {source}"] = _unseen(problem, ranking(model.posterior(problem.test.X)))
     found["constant"] = _unseen(problem, np.tile(own.diagonal(), (problem.test.n_items, 1)))
-    named = (by_texts - np.diag(by_texts.diagonal())).any(axis=1)
-    return {"found": found, "named": float(named[problem.unseen].mean())}
+    named = (by_texts - np.diag(by_texts.diagonal()))[problem.unseen].any(axis=1)
+    return {"found": found, "named": float(named.mean())}
 
 
 def _unseen(problem: LabelSplit, scores: FloatArray) -> list[float]:
