@@ -221,7 +221,19 @@ def of_scale(figures: dict[str, Any]) -> Tables:
         "macro-F1 of two blocks of labels less that of one process": f"{figures['online_f1_gap']:+.4f}",
         "macro-F1 lost by two parts of the rows that merge five times": f"{figures['online_rows_f1_loss']:+.4f}",
     }
-    return {"scale": table(["", *sizes], rows), "scale facts": table(["", ""], [list(fact) for fact in facts.items()])}
+    found = {"scale": table(["", *sizes], rows), "scale facts": table(["", ""], [list(each) for each in facts.items()])}
+    return found | of_default_round(figures)
+
+
+def of_default_round(figures: dict[str, Any]) -> Tables:
+    if "default_items" not in figures:
+        return {}
+    rows = [
+        ["processor seconds", *(f"{value:.1f}" for value in figures["default_round_seconds"])],
+        ["those of reading all once, with a product", *(f"{v:.1f}" for v in figures["default_round_passes_seconds"])],
+        ["peak memory, GiB", *(f"{value:.2f}" for value in figures["default_round_peaks_gib"])],
+    ]
+    return {"scale default": table(["", *(f"{_count(n)} items" for n in figures["default_items"])], rows)}
 
 
 def of_costs(saved: Mapping[str, dict[str, Any]]) -> Tables:

@@ -1,6 +1,6 @@
 """What choosing from a pool that is not in memory costs: a million items on one machine, and on a local Dask cluster.
 
-    python benchmarks/scale.py [--quick] [--picture FILE] [--only machine|cluster]
+    python benchmarks/scale.py [--quick] [--picture FILE] [--only machine|cluster|default]
 
 Shards of single precision are written to a temporary folder, which is deleted. Each figure is taken in a process of its
 own, whose peak of memory counts, with one thread, by processor time, which the neighbours of a shared machine change
@@ -10,7 +10,8 @@ picked since, both read from the same shards. `same_picks`: whether 250 picks fr
 in memory. `slope_time`, `slope_memory`: exponents of n between ten thousand and a million items, of seconds and of the
 memory beyond that of the imports. `campaign_*`: 250 questions of `Campaign` with `LabelGP` over the million, whose
 features are scaled and mapped on the way. What is measured on the cluster (`two_worker_speedup`, a killed worker,
-`OnlineBayes` over a million rows) is told in `_scale_cluster.py`. The last line printed is one JSON object.
+`OnlineBayes` over a million rows) is told in `_scale_cluster.py`, and `default_*`, a round of the default campaign on a
+million texts with vectors, in `_scale_default.py`. The last line printed is one JSON object.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from labelwise.data import ShardedFeatures
 from labelwise.numerics.gp.feature_spaces import Part
 from labelwise.numerics.information import LowRank, LowRankBlocks, StreamedInformation, greedy_information
 
-CLUSTER = Path(__file__).with_name("_scale_cluster.py")
+CLUSTER, DEFAULT = (Path(__file__).with_name(f"_scale_{part}.py") for part in ("cluster", "default"))
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "scale-growth.png"
 NOISE = 0.1
 SHARD = 100_000  # items in a file
@@ -168,9 +169,9 @@ def in_a_process_of_its_own(measure: str, folder: Path, picks: int) -> dict[str,
     return found
 
 
-def on_a_cluster(quick: bool) -> dict[str, Any]:
-    """What the other half prints; its workers are processes with one thread each."""
-    command = [sys.executable, str(CLUSTER), *(["--quick"] if quick else [])]
+def by_another_script(script: Path, quick: bool) -> dict[str, Any]:
+    """What another part prints; workers of a cluster are processes with one thread each."""
+    command = [sys.executable, str(script), *(["--quick"] if quick else [])]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return found
@@ -244,7 +245,7 @@ def main() -> None:
     parser.add_argument(
         "--picture", type=Path, help=f"save time and memory against n here; in full runs {PICTURE.name}"
     )
-    parser.add_argument("--only", choices=("machine", "cluster"), help="half of it")
+    parser.add_argument("--only", choices=("machine", "cluster", "default"), help="a part of it")
     parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
@@ -252,10 +253,11 @@ def main() -> None:
         print(json.dumps(MEASURES[name](Path(folder), int(picks))))
         return
     figures: dict[str, Any] = {}
-    if options.only != "cluster":
+    if options.only in (None, "machine"):
         figures |= million(*SIZES[options.size], options.picture or (PICTURE if options.size == "full" else None))
-    if options.only != "machine":
-        figures |= on_a_cluster(options.size == "quick")
+    for part, script in (("cluster", CLUSTER), ("default", DEFAULT)):
+        if options.only in (None, part):
+            figures |= by_another_script(script, options.size == "quick")
     print(json.dumps({key: rounded(value) for key, value in figures.items()}))
 
 
