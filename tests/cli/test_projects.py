@@ -73,7 +73,7 @@ def test_status_and_report_tell_how_long_a_goal_takes(folder):
     run("new", "many.db", *MADE, "--start", 20)  # random items enough to judge by
     answer(26, project="many.db")
     run("serve-worker", "many.db", "--once")
-    shown = run("status", "many.db", "--target-f1", 0.9, "--worth-an-hour", 0).stdout
+    shown = run("status", "many.db", "--target-f1", 0.9, "--worth-an-hour", 0, "--risk", 0.1).stdout
     for words in ("time spent: about ", "next hour: ", "saving: ", "F1 0.90", "advice: "):
         assert words in shown
     found = json.loads(run("status", "many.db", "--json", "--target-f1", 0.9).stdout)

@@ -173,7 +173,10 @@ def test_curve_and_outlook_are_those_of_the_campaign_and_follow_the_goals(projec
     standing = project.campaign().status(target_f1=0.6, worth_an_hour=0.99)
     found = status_of(project, target_f1=0.6, worth_an_hour=0.99)
     assert found.curve == standing.curve and len(found.curve.points) == 6
-    assert found.outlook == standing.outlook
+    assert found.outlook == standing.outlook and found.outlook.risk == project.settings.risk == 0.2
+    bold = project.status(worth_an_hour=1.0, risk=1.0)
+    assert bold.outlook.stop and bold.standing["advice"].startswith("stop: more time is worth it with a probability")
+    assert not project.status(worth_an_hour=1.0, risk=0.0).outlook.stop
     prices = project.costs()
     assert found.curve.seconds == project.campaign().spent().seconds
     read = {(event.who, event.item) for event in standing_events(project)}
