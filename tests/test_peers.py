@@ -151,6 +151,9 @@ def test_hours_by_hand(hour_figures):
     assert hour_figures.best_peer(row) == "small-text cvirs"
     found = hour_figures.summary({"a": runs})
     assert found["hours_ours_over_best_peer"] == pytest.approx(0.5)
+    assert found["best_single_peer"] == "small-text cvirs" and found[
+        "hours_ours_over_best_single_peer"
+    ] == pytest.approx(0.5)
     assert found["hours_over_best_peer"][hour_figures.RANDOM] == pytest.approx(300 / 240)
     assert found["arms"]["modAL max_loss"]["never"] == 1 and found["arms"]["modAL max_loss"]["share_of_usual"] is None
     assert found["arms"]["modAL max_loss"]["ours_over"] == pytest.approx(120 / 340)  # it needs more than all of them
@@ -166,6 +169,17 @@ def test_what_never_reaches_the_level_is_not_left_out(hour_figures):
     three = hour_figures.summary({"a": never, "b": both, "c": good})
     assert three["hours_ours_over_best_peer"] == pytest.approx(0.5)  # of infinity, 0.44 and 0.5
     assert three["over_best_peer"][hour_figures.OURS]["a"] is None
+
+
+def test_the_best_single_peer_is_one_for_all_sets(hour_figures):
+    base = {hour_figures.RANDOM: {0: straight(1)}, hour_figures.OURS: {0: straight(3)}}
+    first = base | {"modAL max_loss": {0: straight(2)}, "libact mmc": {0: straight(1)}}
+    second = base | {"modAL max_loss": {0: straight(1)}, "libact mmc": {0: straight(1.5)}}
+    found = hour_figures.summary({"a": first, "b": second | {"Potato badge": {0: straight(3)}}})
+    assert found["best_peer"] == {"a": "modAL max_loss", "b": "Potato badge"}  # which was not run on the other
+    assert found["hours_ours_over_best_peer"] == pytest.approx((100 / 150 + 1) / 2)
+    assert found["best_single_peer"] == "modAL max_loss"
+    assert found["hours_ours_over_best_single_peer"] == pytest.approx((100 / 150 + 100 / 300) / 2)
 
 
 def test_arms_count_by_the_seeds_of_ours_and_the_curve_that_counts_is_their_mean(hour_figures):
