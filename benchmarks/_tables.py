@@ -343,8 +343,8 @@ def of_papers(saved: Mapping[str, dict[str, Any]]) -> Tables:
 
 
 def _claims(claims: list[dict[str, str]]) -> str:
-    rows = [[*(claim[key] for key in ("where", "says", "ours")), _verdict(claim)] for claim in claims]
-    return table(["where", "the paper says", "here", "verdict"], rows)
+    rows = [[*(claim[key] for key in ("where", "says", "paper", "ours")), _verdict(claim)] for claim in claims]
+    return table(["where", "claim", "the paper", "here", "verdict"], rows)
 
 
 def _verdict(claim: dict[str, str]) -> str:
@@ -353,8 +353,8 @@ def _verdict(claim: dict[str, str]) -> str:
 
 
 def _by_set(exhibits: list[dict[str, Any]], start: str) -> str:
-    """An exhibit with rows "set · method": methods down, sets across, both decoders in a cell."""
-    (exhibit,) = [each for each in exhibits if each["title"].startswith(start)]
+    """The first such exhibit, with rows "set · method": methods down, sets across, both treatments in a cell."""
+    exhibit = next(each for each in exhibits if each["title"].startswith(start))
     cells: dict[str, dict[str, str]] = {}
     for name, lasso, scaled, *_ in exhibit["rows"]:
         of_set, _, method = name.partition(" · ")
