@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from scipy.stats import multivariate_normal
 
 from labelwise.numerics.beta_score import beta_losses, beta_regret, expected_regret, means_after_answers
-from labelwise.numerics.bivariate_normal import normal_excess
+from labelwise.numerics.gp.bivariate_normal import normal_excess
 
 POWERS = [(0.1, 1.0), (0.1, 3.0), (1.0, 1.0), (0.5, 0.5), (2.5, 1.7), (1.0, 4.0), (3.0, 0.2)]  # α, β
 LOG = (0.0, 0.0)
