@@ -141,3 +141,9 @@ def test_weights_without_finite_scores_are_refused(alpha, beta):
     for function in (lambda: beta_losses(0.5, alpha, beta), lambda: beta_regret(0.5, 0.2, alpha, beta)):
         with pytest.raises(ValueError, match="positive, or both 0"):
             function()
+
+
+def test_what_is_certain_does_not_move_by_rounding():
+    """Its covariance is 0; what rounding leaves of it would be an infinite surprise for the logarithmic score."""
+    asked, certain, rounding = np.array([[0.5]]), np.array([[1.0], [0.0]]), np.full((1, 2, 1), 2.5e-16)
+    assert not expected_regret(asked, certain, rounding, 0, 0).any()

@@ -92,9 +92,9 @@ def expected_regret(
 def means_after_answers(
     p_asked: FloatArray, p_reference: FloatArray, covariance: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """(n, m, q) probabilities at the reference items after yes and after no; unchanged where the answer is certain."""
+    """(n, m, q) probabilities at the reference items after yes and after no; unchanged where one of both is certain."""
     yes, shape = p_asked[:, None, :], covariance.shape
-    is_open = (yes > 0) & (yes < 1)
+    is_open = (yes > 0) & (yes < 1) & (p_reference > 0) & (p_reference < 1)
     rise = np.divide(covariance, yes, out=np.zeros(shape), where=is_open)
     fall = np.divide(covariance, 1 - yes, out=np.zeros(shape), where=is_open)
     return np.clip(p_reference + rise, 0.0, 1.0), np.clip(p_reference - fall, 0.0, 1.0)

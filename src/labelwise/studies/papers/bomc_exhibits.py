@@ -75,7 +75,7 @@ MISSING = Difference("LaSVM", "left out", "its program is not at hand")
 
 
 @dataclass(frozen=True)
-class LearnerRule:
+class Decided:
     """One side of a claim: a learner, the rule that makes sets of its beliefs, and after how many rows."""
 
     learner: str
@@ -90,31 +90,24 @@ class LearnerRule:
 def _at_each_stage(where: str, says: str, paper: str, ours: str, theirs: tuple[str, str], **how: Any) -> list[Versus]:
     """One line of claims for each number of rows that the tables show."""
     return [
-        Versus(where, f"{says}, {stage}", paper, LearnerRule(ours, MASS, at), LearnerRule(*theirs, at), **how)
+        Versus(where, f"{says}, {stage}", paper, Decided(ours, MASS, at), Decided(*theirs, at), **how)
         for at, stage in enumerate(STAGES)
     ]
 
 
-EXACT_OURS = LearnerRule(OURS, EXPECTED)
+EXACT_OURS = Decided(OURS, EXPECTED)
 CURVE_CLAIMS = (
     *_at_each_stage("Figure 5", "class mass beats PA OnlineCV", "most of the time", BOMC, (PA, TUNED)),
     *_at_each_stage("Figure 5", "class mass beats PA BatchCV", "most of the time", BOMC, (SVM, PA_BATCH)),
     *_at_each_stage("Figure 5", "class mass is as good as the batch SVM", "often", BOMC, (SVM, TUNED), rule=as_good),
-    Versus("Figure 5", "class mass beats 5 samples", "inferior", LearnerRule(BOMC), LearnerRule(BOMC, SAMPLED)),
+    Versus("Figure 5", "class mass beats 5 samples", "inferior", Decided(BOMC), Decided(BOMC, SAMPLED)),
+    Versus("Figure 5", "the same, independent", "inferior", Decided(SINGLE_BOMC), Decided(SINGLE_BOMC, SAMPLED)),
+    Versus("Beyond", "the learner beats PA, both by class mass", "—", Decided(BOMC), Decided(PA)),
+    Versus("Beyond", "with score noise 1 it does", "—", Decided(OURS), Decided(PA)),
     Versus(
-        "Figure 5", "the same, independent", "inferior", LearnerRule(SINGLE_BOMC), LearnerRule(SINGLE_BOMC, SAMPLED)
+        "Beyond", "with score noise 1 as good as the SVM, both by class mass", "—", Decided(OURS), Decided(SVM), as_good
     ),
-    Versus("Beyond", "the learner beats PA, both by class mass", "—", LearnerRule(BOMC), LearnerRule(PA)),
-    Versus("Beyond", "with score noise 1 it does", "—", LearnerRule(OURS), LearnerRule(PA)),
-    Versus(
-        "Beyond",
-        "with score noise 1 as good as the SVM, both by class mass",
-        "—",
-        LearnerRule(OURS),
-        LearnerRule(SVM),
-        as_good,
-    ),
-    Versus("Beyond", "exact expected F1 is as good as class mass", "—", EXACT_OURS, LearnerRule(OURS), as_good),
+    Versus("Beyond", "exact expected F1 is as good as class mass", "—", EXACT_OURS, Decided(OURS), as_good),
 )
 COUPLED = "coupled labels beat independent ones"
 COUPLING_CLAIMS = (
@@ -123,12 +116,12 @@ COUPLING_CLAIMS = (
             "Figure 6",
             f"{COUPLED}, {stage}",
             "on 2 of 3 groups",
-            LearnerRule(BOMC, MASS, at),
-            LearnerRule(SINGLE_BOMC, MASS, at),
+            Decided(BOMC, MASS, at),
+            Decided(SINGLE_BOMC, MASS, at),
         )
         for at, stage in enumerate(STAGES)
     ),
-    Versus("Beyond", f"{COUPLED} with our settings, all rows", "—", LearnerRule(OURS), LearnerRule(SINGLE)),
+    Versus("Beyond", f"{COUPLED} with our settings, all rows", "—", Decided(OURS), Decided(SINGLE)),
 )
 
 
@@ -481,7 +474,7 @@ def _f1_curve(rule: str, key: str = "f1") -> Measure:
     return lambda run: [part[rule] for part in run[key]]
 
 
-def _gains(runs: Runs, ours: LearnerRule, theirs: LearnerRule) -> Gains:
+def _gains(runs: Runs, ours: Decided, theirs: Decided) -> Gains:
     """Of one side over the other on each set, split by split."""
     return {
         name: of.where(learner=ours.learner).minus(of.where(learner=theirs.learner), ours.f1, theirs.f1)
