@@ -233,7 +233,7 @@ def check_settings(model: Any, choices: dict[str, tuple[Any, ...]], positive: tu
             raise ValueError(f"{name} must be positive or {word!r}, got {value!r}")
     for name in ("n_factors", "n_trials", "n_iterations", "batch_size"):
         value = getattr(model, name, None)
-        if value not in (None, "auto") and (isinstance(value, str) or not value >= 1):
+        if value is not None and value != "auto" and (isinstance(value, str) or not value >= 1):
             raise ValueError(f"{name} must be at least 1, got {value!r}")
 
 
