@@ -228,9 +228,9 @@ def check_settings(model: Any, choices: dict[str, tuple[Any, ...]], positive: tu
         if value is not None and not value > 0:
             raise ValueError(f"{name} must be positive, got {value!r}")
     for name, word in (("feature_penalty", "auto"), ("overdispersion", "learn")):
-        value = getattr(model, name, 1.0)
-        if value != word and (isinstance(value, str) or not value > 0):
-            raise ValueError(f"{name} must be positive or {word!r}, got {value!r}")
+        given = getattr(model, name, 1.0)
+        if given != word and (isinstance(given, str) or not given > 0):
+            raise ValueError(f"{name} must be positive or {word!r}, got {given!r}")
     for name in ("n_factors", "n_trials", "n_iterations", "batch_size"):
         value = getattr(model, name, None)
         if value is not None and value != "auto" and (isinstance(value, str) or not value >= 1):
