@@ -336,7 +336,7 @@ def of_papers(saved: Mapping[str, dict[str, Any]]) -> Tables:
     verdicts = [_verdict(claim) for content in saved.values() for claim in content["claims"]]
     count = {verdict: verdicts.count(verdict) for verdict in VERDICTS}
     words = "{} hold, {} hold in part, {} are not shown and {} do not hold".format(*count.values())
-    found["verdicts"] = f"The full runs below, together: of {len(verdicts)} claims {words}."
+    found["verdicts"] = f"The runs below, together: of {len(verdicts)} claims {words}."
     found["macro-F1 csbpca"] = _by_set(saved["csbpca"]["tables"], "Figure 5", _both_treatments)
     found["type two csbpca"] = _by_set(saved["csbpca"]["tables"], "Figures 6 and 7", _both_treatments)
     return found
