@@ -29,7 +29,7 @@ from labelwise.studies.papers.bomc import (
     training_sizes,
     weigh,
 )
-from labelwise.studies.papers.bomc_exhibits import Side, two_or_three
+from labelwise.studies.papers.bomc_exhibits import Decided, two_or_three
 from labelwise.studies.papers.sets import WordRows
 from labelwise.studies.statistics import Estimate
 
@@ -235,7 +235,7 @@ def test_rcv1_is_read_where_it_is(tmp_path):
 
 def test_stages_of_claims():
     run = {"f1": [{"class mass": 0.1}, {"class mass": 0.2}, {"class mass": 0.3}, {"class mass": 0.4}]}
-    assert [Side(BOMC, "class mass", at).f1(run) for at in range(3)] == [0.1, 0.3, 0.4]
+    assert [Decided(BOMC, "class mass", at).f1(run) for at in range(3)] == [0.1, 0.3, 0.4]
 
 
 @pytest.mark.parametrize(
