@@ -162,7 +162,7 @@ class GainRule(NamedTuple):
         return found if self.weights is None else found * self.weights
 
 
-class Kept(NamedTuple):
+class BestGains(NamedTuple):
     """Items or pairs with the highest totals."""
 
     places: IntArray  # (k,) rows, or row · q + label
@@ -200,9 +200,12 @@ class Gains:
     def count_open(self, rows: IntArray) -> int:
         return int(open_counts(self.closed[rows]).sum())
 
-    def highest(self, rows: IntArray, limit: int, target: Target, rng: np.random.Generator) -> Kept:
+    def highest(self, rows: IntArray, limit: int, target: Target, rng: np.random.Generator) -> BestGains:
         """The open items, or pairs, with the highest totals, at most `limit`."""
-        kept, priority = Kept(np.empty(0, dtype=np.intp), np.empty(0), np.empty((0, self.reference.size))), np.empty(0)
+        kept, priority = (
+            BestGains(np.empty(0, dtype=np.intp), np.empty(0), np.empty((0, self.reference.size))),
+            np.empty(0),
+        )
         for part, found in self._blocks(rows):
             free = open_entries(self.closed[part])  # (b, q)
             more = _items(part, found, free) if target == "items" else _pairs(part, found, free)
@@ -212,7 +215,7 @@ class Gains:
             old, new = chosen < kept.totals.size, chosen[chosen >= kept.totals.size] - kept.totals.size
             vectors = np.empty((chosen.size, self.reference.size))
             vectors[old], vectors[~old] = kept.vectors[chosen[old]], more.vectors[new]
-            kept = Kept(np.concatenate([kept.places, more.places])[chosen], totals[chosen], vectors)
+            kept = BestGains(np.concatenate([kept.places, more.places])[chosen], totals[chosen], vectors)
             priority = priority[chosen]
         return kept
 
@@ -238,18 +241,18 @@ class Gains:
                 yield part[first : first + size], found if unknown.all() else found * unknown
 
 
-def _items(rows: IntArray, gains: FloatArray, free: BoolArray) -> Kept:
+def _items(rows: IntArray, gains: FloatArray, free: BoolArray) -> BestGains:
     vectors = np.einsum("bmq,bq->bm", gains, free.astype(gains.dtype))
-    return Kept(rows, np.where(free.any(1), vectors.sum(1), -np.inf), vectors)
+    return BestGains(rows, np.where(free.any(1), vectors.sum(1), -np.inf), vectors)
 
 
-def _pairs(rows: IntArray, gains: FloatArray, free: BoolArray) -> Kept:
+def _pairs(rows: IntArray, gains: FloatArray, free: BoolArray) -> BestGains:
     item, label = np.nonzero(free)
     vectors = gains[item, :, label]  # (k, m)
-    return Kept(rows[item] * free.shape[1] + label, vectors.sum(1), vectors)
+    return BestGains(rows[item] * free.shape[1] + label, vectors.sum(1), vectors)
 
 
-def spread_out(kept: Kept, n: int, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
+def spread_out(kept: BestGains, n: int, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
     """Places and totals of n of them, nearest to the centres of directions; of one, the highest total."""
     order = rng.permutation(kept.places.size)  # of equal vectors none is preferred
     if n == 1:
